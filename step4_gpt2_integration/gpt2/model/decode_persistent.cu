@@ -76,19 +76,6 @@ template <class T> __global__ void largest_kernel(float *most, const lookup_tabl
 
 // ---- the kernel ----
 
-// 1 / the unit of x in digits that comes before a LayerNorm. Values of the stream beyond most_growth deviations that the LayerNorm before
-// found are cut off, which take_stream reports.
-template <class T, class Weight>
-__device__ static float units_of_stream(const persistent_task<T, Weight> &task, float gain, bool embedded,
-                                        float over_deviation) {
-    constexpr float most_growth = 1 << 14;
-    if constexpr (!coded<Weight>) { return 1.0f; }
-    const layer_bounds &last = task.packets.bounds[task.L];
-    const float embedding = fmaxf(2.0f * (last.value + last.hidden), least_bound); // less the first element
-    const float over = embedded ? 1.0f / embedding : over_deviation / most_growth;
-    return units_of_bound * over / gain;
-}
-
 template <class T, class Weight, int W>
 __global__ void __launch_bounds__(block_threads, 1)
     decode_persistent_kernel(const persistent_task<T, Weight> task, const __grid_constant__ weight_maps maps) {
@@ -110,6 +97,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     __syncthreads();
     if (threadIdx.x == 0) {
         block.state().share = share_of_cluster<Weight>(C, task.H, cluster_index(), clusters);
+        block.state().position = task.positions[0];
         block.state().columns = part_of(C, column_unit<Weight>, block_rank(), ranks);
     }
     __syncthreads();
@@ -136,14 +124,17 @@ __global__ void __launch_bounds__(block_threads, 1)
         meet_cluster();
         return;
     }
+    stream_keeper<T, Weight, W> keeper(block);
     box_reader reader(ring);
     const bool first_lane = threadIdx.x % octet == 0;
     bool good = true, ended = false;
+    float *const own_logits = (float *)(dynamic + plan.logits);
+    for (int i = (int)threadIdx.x; i < parts[logits].rows; i += threads) { own_logits[i] = task.logits[own.first + i]; }
     int step = 0, turn = 0; // turn: of the sums' memory
     for (; step < steps; step++) {
-        unsigned tag = task.tag + (unsigned)step * (unsigned)L;
-        const int token =
-            next_token(task, own, tag, candidates, (draw_scratch *)(dynamic + plan.sums), block.flags(), &good);
+        const unsigned tag = task.tag + (unsigned)(step * L);
+        const int token = next_token(task, own, tag, own_logits, candidates, (draw_scratch *)(dynamic + plan.sums),
+                                     block.flags(), &good);
         if (!good) { break; }
         if (blockIdx.x == 0 && threadIdx.x == 0) { task.choice.chosen[task.choice.count[0] + step] = token; }
         if (token == own.stop || token == no_token) {
@@ -151,44 +142,41 @@ __global__ void __launch_bounds__(block_threads, 1)
             break;
         }
 
-        const int position = min(own.position + step, task.S - 1);
-        begin_stream(block, token, position);
-        float pivot = task.token_embedding.at(token, 0) + to_float(task.position_embedding[(int64_t)position * C]);
-        float over_deviation = 0.0f;
-        const block_weights<T> &w = task.block;
-        for (int half = 0; half <= 2 * L; half++) { // of a layer: attention, MLP; then the logits
+        keeper.begin(token, block.position_at(step));
+        for (int half = 0; half <= 2 * L; half++) {
             block.dynamic = dynamic + unknown_zero();
             reader.ring = ring_of(block.dynamic, plan);
-            const int layer = half / 2, kind = half == 2 * L ? logits : half % 2 == 0 ? qkv : fc;
-            const int64_t at = layer * task.weights_stride;
-            const int buffer = kind == fc;
-            const unsigned layers_before = (unsigned)(step * L + layer),
-                           phase = layers_before + (kind == fc ? 0u : (unsigned)step);
-            const stream_input<T> input = {
-                kind == fc ? task.packets.projected : task.packets.expanded,
-                kind == fc  ? min(task.H, clusters)
-                : half == 0 ? 0
-                            : clusters,
-                kind == fc ? tag : tag - 1,
-                kind == fc ? w.attention_bias + at : w.mlp_bias + at - task.weights_stride,
-            };
-            const T *gain = kind == qkv ? w.ln1_weight + at : kind == fc ? w.ln2_weight + at : task.final_weight;
+            const half_layer now = half_at(task, step, half);
+            const int layer = now.layer, kind = now.kind;
             const float2 *constants = task.packets.constants + (int64_t)layer * 7 * C + (kind == fc ? 3 * C : 0);
             layer_bounds bounds = {}; // of products with codes
             if constexpr (coded<Weight>) { bounds = task.packets.bounds[layer]; }
             const auto scales_of = [&](int matrix) { return task.scales[matrix] + layer * task.scales_stride; };
-            const float gain_of_layer = fmaxf(kind == fc ? bounds.gain2 : bounds.gain1, least_bound);
-            const float units = units_of_stream(task, gain_of_layer, half == 0, over_deviation);
+            const float units = units_of_stream(task, now, keeper.over_deviation);
             const float units_of_value = units_of_bound / fmaxf(bounds.value, least_bound),
                         units_of_hidden = units_of_bound / fmaxf(bounds.hidden, least_bound);
             row_batch<T, Weight, W> rows(parts[kind], layer, constants,
                                          kind == logits ? task.scales[logits] : scales_of(kind));
-            multiply_whole_rows(
-                block, reader, rows, buffer, phase, 1.0f / units, &pivot, &over_deviation, &turn,
-                [&] { take_stream<T, W>(block, input, gain, pivot, units, buffer); },
+            const bool attention = kind == qkv;
+            const int position = block.position_at(step);
+            first_keys<T> keys;
+            column_batch<T, Weight, W> columns(parts[kind == qkv ? projection : mlp], layer, plan.batch,
+                                               scales_of(kind == qkv ? projection : mlp));
+            const float2 norm = multiply_whole_rows(
+                block, reader, rows, now, 1.0f / units, &turn,
+                [&] {
+                    if (attention && task.D == 64) {
+                        const attention_part<T, 64, Weight> part(block, now, position);
+                        part.fetch_first(keys, part.team);
+                    }
+                    keeper.take(now);
+                },
+                [&] {
+                    if (kind != logits) { columns.load_early(reader); }
+                },
                 [&](int run, int row, bool there, float y) {
                     if (kind == logits) {
-                        if (there && first_lane) { task.logits[row] = y; }
+                        if (there && first_lane) { own_logits[row - own.first] = task.logits[row] = y; }
                         return;
                     }
                     const bool of_head = kind == qkv;
@@ -203,34 +191,33 @@ __global__ void __launch_bounds__(block_threads, 1)
                                        of_head ? heads_barrier : hidden_barrier);
                     }
                 });
+            keeper.settle(norm);
             if constexpr (coded<Weight>) {
                 constexpr float coarsest_unit = 1.0f / 256.0f; // in deviations that the LayerNorm itself finds
-                if (threadIdx.x == 0 && over_deviation > units * gain_of_layer * coarsest_unit) {
+                if (threadIdx.x == 0 && norm.y > units * gain_bound(task, now) * coarsest_unit) {
                     atomicExch(task.packets.imprecise, 1u);
                 }
             }
             if (kind == logits) { break; }
-            const bool attention = kind == qkv;
-            column_batch<T, Weight, W> columns(parts[kind + 1], layer, plan.batch, scales_of(kind + 1));
             // Clusters that have heads: all, or each of them one.
             const int from = attention && task.H < clusters ? block.share().heads.first : cluster_index();
             packet *const to = (attention ? task.packets.projected : task.packets.expanded) + (int64_t)from * C;
             multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
-                             1.0f / (attention ? units_of_value : units_of_hidden), to, tag, [&] {
+                             1.0f / (attention ? units_of_value : units_of_hidden), to, now.tag, [&] {
                                  if (!attention) {
-                                     block.hidden().wait(layers_before, threadIdx.x == 0, block.flags());
+                                     block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
                                      return;
                                  }
                                  if (task.D == 64) {
-                                     attend<T, 64>(block, layer, position, layers_before);
+                                     attention_part<T, 64, Weight>(block, now, position).attend(keys);
+                                     merge_heads<T, 64>(block, now, units_of_value);
                                  } else {
-                                     attend<T, 0>(block, layer, position, layers_before);
-                                 }
-                                 if (block.share().heads.count > 0) {
-                                     merge_heads(block, layers_before, units_of_value);
+                                     const attention_part<T, 0, Weight> part(block, now, position);
+                                     part.fetch_first(keys, part.team);
+                                     part.attend(keys);
+                                     merge_heads<T, 0>(block, now, units_of_value);
                                  }
                              });
-            tag += attention ? 0 : 1;
         }
     }
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
@@ -242,7 +229,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         if (threadIdx.x == 0) {
             task.choice.count[0] += task.steps;
             task.choice.left[0] = ended ? 0 : own.left - step;
-            task.positions[0] = min(own.position + step - (ended ? 1 : 0), task.S - 1);
+            task.positions[0] = block.position_at(step - (ended ? 1 : 0));
         }
     }
     meet_cluster(); // a block's shared memory exists until others have sent
@@ -298,6 +285,7 @@ template <class T, class Weight> static shared_plan plan_for(const gpt2_config &
     take(plan.outs, (size_t)threads / (D / vec16<T>::size) * (D + 2), sizeof(float));
     plan.all = std::max(plan.all, plan.sums + sizeof(draw_scratch)); // in their place, between two steps
     take(plan.parts, kinds, sizeof(matrix_part<Weight>));
+    take(plan.logits, (size_t)(config.vocabulary + clusters * ranks - 1) / (clusters * ranks), sizeof(float));
     take(plan.arrivals, arrival_barriers, sizeof(uint64_t));
     take(plan.ring_barriers, 2 * most_places, sizeof(uint64_t));
     plan.all = (plan.all + 127) / 128 * 128;

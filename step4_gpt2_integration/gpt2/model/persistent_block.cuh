@@ -61,6 +61,7 @@ template <class T, class Weight> struct persistent_block {
     __device__ block_state &state() const { return *(block_state *)dynamic; }
     __device__ block_flags *flags() const { return &state().flags; }
     __device__ const cluster_share &share() const { return state().share; }
+    __device__ int position_at(int step) const { return min(state().position + step, task.S - 1); }
     // The shared memory of the rank that is the thread's number in its octet.
     __device__ peer_memory peer() const { return cluster.of(dynamic, (int)threadIdx.x % octet % ranks); }
     __device__ inbox arrivals(int barrier, unsigned bytes) const {

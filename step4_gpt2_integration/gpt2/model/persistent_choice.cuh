@@ -14,7 +14,7 @@
 struct own_choice {
     int first, end; // of the block's rows of the logits, below choice_settings.choices
     bool samples, penalises;
-    int stop, left, position; // the token that ends the sequence; tokens until it ends; of the first one
+    int stop, left; // the token that ends the sequence; tokens until it ends
 };
 
 template <class T, class Weight>
@@ -25,17 +25,17 @@ __device__ inline own_choice choice_of_block(const persistent_task<T, Weight> &t
             settings.by.temperature > 0.0,
             settings.by.repetition_penalty != 1.0,
             settings.stop,
-            task.choice.left[0],
-            task.positions[0]};
+            task.choice.left[0]};
 }
 
-// The thread's share.
+// The thread's share. logits: of the block's rows
 template <class T, class Weight>
-__device__ inline candidate best_of_own_logits(const persistent_task<T, Weight> &task, const own_choice &own) {
+__device__ inline candidate best_of_own_logits(const persistent_task<T, Weight> &task, const own_choice &own,
+                                               const float *logits) {
     candidate mine = no_candidate;
-#pragma unroll 2
+#pragma unroll 1
     for (int id = own.first + (int)threadIdx.x; id < own.end; id += threads) {
-        float logit = task.logits[id];
+        float logit = logits[id - own.first];
         if (own.penalises) {
             logit = penalised(logit, id, task.choice.seen, task.choice.settings->by.repetition_penalty);
         }
@@ -73,6 +73,7 @@ struct draw_task {
     packet *weighed, *drawn;
     const block_flags *flags;
     own_choice own;
+    const float *own_logits;
     unsigned tag;
 };
 
@@ -82,8 +83,8 @@ __device__ static __noinline__ int draw_together(const draw_task task, float bes
     const choice_settings &settings = *task.choice.settings;
     const gpt2_sampling &by = settings.by;
     for (int id = task.own.first + (int)threadIdx.x; id < task.own.end; id += threads) {
-        const float logit =
-            penalised(task.logits[id], id, task.own.penalises ? task.choice.seen : nullptr, by.repetition_penalty);
+        const float logit = penalised(task.own_logits[id - task.own.first], id,
+                                      task.own.penalises ? task.choice.seen : nullptr, by.repetition_penalty);
         task.logits[id] = weight_of_logit(logit, best, by.temperature);
     }
     __threadfence(); // before the packet that says that they are there
@@ -123,14 +124,14 @@ __device__ static __noinline__ int draw_together(const draw_task task, float bes
     return token;
 }
 
-// By the logits in memory. shared: (2, warps). no_token if a logit is NaN. *good becomes false in
+// logits: of the block's rows. shared: (2, warps). no_token if a logit is NaN. *good becomes false in
 // all threads if the block has given up
 template <class T, class Weight>
 __device__ inline int next_token(const persistent_task<T, Weight> &task, const own_choice &own, unsigned tag,
-                                 candidate (*shared)[warps], draw_scratch *scratch, const block_flags *flags,
-                                 bool *good) {
+                                 const float *logits, candidate (*shared)[warps], draw_scratch *scratch,
+                                 const block_flags *flags, bool *good) {
     meet_block(); // all have written theirs
-    candidate best = best_of_warps(best_of_own_logits(task, own), shared[0]);
+    candidate best = best_of_warps(best_of_own_logits(task, own, logits), shared[0]);
     if (threadIdx.x == 0) {
         publish(task.packets.candidates + 2 * blockIdx.x, bits_of(best.value), tag);
         publish(task.packets.candidates + 2 * blockIdx.x + 1, (uint32_t)best.id, tag);
@@ -138,7 +139,8 @@ __device__ inline int next_token(const persistent_task<T, Weight> &task, const o
     best = receive_best(task, tag, shared[1], flags);
     int token = best.value == best.value ? best.id : no_token;
     if (own.samples && token != no_token) {
-        const draw_task all = {task.choice, task.logits, task.packets.weighed, task.packets.drawn, flags, own, tag};
+        const draw_task all = {task.choice, task.logits, task.packets.weighed, task.packets.drawn, flags, own,
+                               logits,      tag};
         token = draw_together(all, best.value, scratch);
     }
     *good = !any_of_block(has_given_up(flags));

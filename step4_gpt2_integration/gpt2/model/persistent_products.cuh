@@ -190,17 +190,17 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// begin() is called once, when the first rows have been located. finish(run, row, there, y): y of that row of the matrix in all lanes of an
-// octet; there: it exists. All threads call both together. buffer: of x; phase: how many results were in this buffer before. unit: of x in
-// digits. *pivot becomes the mean, and *over_deviation 1 / the deviation.
-template <class T, class Weight, int W, class Begin, class Finish>
-__device__ inline void multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
-                                           row_batch<T, Weight, W> &batch, int buffer, unsigned phase, float unit,
-                                           float *pivot, float *over_deviation, int *turn, Begin begin, Finish finish) {
+// begin() is called once, when the first weights are in registers, and multiplied() when no more come. finish(run, row, there, y): y of that
+// row of the matrix in all lanes of an octet; there: it exists. All threads call them together. unit: of x in digits. Returns
+// norm_of_stream.
+template <class T, class Weight, int W, class Begin, class Multiplied, class Finish>
+__device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
+                                             row_batch<T, Weight, W> &batch, const half_layer &now, float unit,
+                                             int *turn, Begin begin, Multiplied multiplied, Finish finish) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
     const int C = task.C, warp = (int)threadIdx.x / warp_size, lane = (int)threadIdx.x % warp_size;
-    const char *x = block.dynamic + plan.x[buffer] + (size_t)(warp * W / 2) * bytes_of_two;
+    const char *x = block.dynamic + plan.x[now.buffer()] + (size_t)(warp * W / 2) * bytes_of_two;
     float2 norm = {};
 #pragma unroll 1
     for (bool first = true; first || batch.done < batch.all_boxes(); first = false) {
@@ -208,15 +208,19 @@ __device__ inline void multiply_whole_rows(const persistent_block<T, Weight> &bl
         batch.locate(reader, plan.batch);
         if (first) { begin(); }
         batch.load(C);
-        if (first && warp * W < C) { block.template x_of_warp<W>(buffer, warp).wait(phase, lane == 0, block.flags()); }
+        if (first) {
+            if (warp * W < C) {
+                block.template x_of_warp<W>(now.buffer(), warp).wait(now.phase, lane == 0, block.flags());
+            }
+        }
         __syncwarp();
         batch.multiply(all, x, C);
         reader.release(batch.boxes);
-        if (first) {
-            block.statistics(buffer).wait(phase, threadIdx.x == 0, block.flags());
-            norm = norm_of_stream(block, buffer);
-        }
+        batch.done += batch.boxes;
+        if (batch.done >= batch.all_boxes()) { multiplied(); }
+        if (first) { block.statistics(now.buffer()).wait(now.phase, threadIdx.x == 0, block.flags()); }
         meet_block();
+        if (first) { norm = norm_of_stream(block, now.buffer()); }
         const bool there = batch.row >= 0;
         const float2 parts = *(const float2 *)(all + threadIdx.x % octet * sums_pitch + threadIdx.x / octet * 2);
         const float sum = over_octet(there ? parts.x + parts.y : 0.0f);
@@ -224,9 +228,8 @@ __device__ inline void multiply_whole_rows(const persistent_block<T, Weight> &bl
         const float y = (product - norm.x * batch.constant.x) * norm.y + batch.constant.y;
         finish(batch.run, batch.row, there, y);
         *turn ^= 1;
-        batch.done += batch.boxes;
     }
-    *pivot += norm.x, *over_deviation = norm.y;
+    return norm;
 }
 
 // ---- columns of all rows ----
@@ -239,6 +242,7 @@ template <class T, class Weight, int W> struct column_batch {
     const Weight *of_layer;
     int boxes, most;                           // of the part; of a batch
     int done = 0, count = 0;                   // before this batch, in it
+    bool early = false;                        // the first batch was loaded before its turn
     uint4 weights[kept_columns<W>][passes][2]; // of the first boxes
     float scales[passes];                      // of codes: of the lane's row of a pass
 
@@ -275,6 +279,12 @@ template <class T, class Weight, int W> struct column_batch {
                    : make_uint4(0, 0, 0, 0);
     }
 
+    // The first batch, if it is there already.
+    __device__ void load_early(const box_reader &reader) {
+        early = boxes > 0 && reader.are_there(min(boxes, most));
+        if (early) { load(reader); }
+    }
+
     // The next batch, when it is there.
     __device__ void load(const box_reader &reader) {
         count = min(boxes - done, most);
@@ -305,7 +315,7 @@ __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weig
     lane_sums<Weight> sums[passes][2]; // in fp32 only the first
 #pragma unroll 1
     for (bool first = true; first || batch.done < batch.boxes; first = false) {
-        batch.load(reader);
+        if (!first || !batch.early) { batch.load(reader); }
         if (first) {
             begin();
 #pragma unroll

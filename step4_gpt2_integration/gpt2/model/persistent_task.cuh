@@ -64,6 +64,7 @@ struct shared_plan {
     size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
     size_t merged, hidden;        // (heads D, halves), (hidden, halves)
     size_t sums, outs;            // (2, warps, sums_pitch), (warps, groups, D + 2)
+    size_t logits;                // (rows of the block)
     size_t parts;                 // (kinds)                           of matrices
     size_t arrivals;              // barriers: (2, warps) for x, (2) for statistics, heads, parts_of_heads, hidden
     size_t ring_barriers, boxes;  // weight_ring.cuh
@@ -201,6 +202,7 @@ struct block_state {
     block_flags flags;
     cluster_share share;
     span columns; // of the residual stream
+    int position; // of the first step
 };
 
 // Rows of a matrix, and columns of the residual stream, are divided so that values which are sent together belong to one block.
@@ -243,6 +245,27 @@ __device__ inline matrix_part<Weight> part_of_block(const persistent_task<T, Wei
         case mlp: return some_columns(4 * C, share.hidden);
     }
     return whole(ids.first, ids.count, 1);
+}
+
+// ---- a step's parts ----
+
+// A half of a layer, attention or MLP, or the logits. Each begins with a LayerNorm of the residual stream.
+struct half_layer {
+    int layer, kind;        // kind: of the product with whole rows: qkv, fc, logits
+    unsigned layers_before; // since the kernel began
+    unsigned phase;         // how many LayerNorms were in the same buffer before
+    unsigned tag;           // of the parts of sums that it publishes
+
+    __device__ int buffer() const { return kind == fc; }
+    __device__ bool is_first() const { return layer == 0 && kind == qkv; }
+};
+
+// half: of a step, at most 2 L
+template <class T, class Weight>
+__device__ inline half_layer half_at(const persistent_task<T, Weight> &task, int step, int half) {
+    const int layer = half / 2, kind = half == 2 * task.L ? logits : half % 2 == 0 ? qkv : fc;
+    const unsigned layers_before = (unsigned)(step * task.L + layer);
+    return {layer, kind, layers_before, layers_before + (kind == fc ? 0u : (unsigned)step), task.tag + layers_before};
 }
 
 // ---- a layer's parameters that are no matrix ----

@@ -196,16 +196,22 @@ struct box_reader {
 
     __device__ explicit box_reader(const ring_memory &ring) : ring(ring) {}
 
-    // Until the next `count` boxes are there, at most warp_size.
-    __device__ void wait(int count) const {
+    // Are the next `count` boxes there, at most warp_size?
+    __device__ bool are_there(int count) const {
 #if HOPPER_PTX
         const int lane = (int)threadIdx.x % warp_size;
         const ring_place place = next.after(lane, ring.places);
-        while (!__all_sync(all_lanes, lane >= count || mbarrier::is_complete(ring.full + place.index, place.parity))) {}
-        __syncwarp();
+        return __all_sync(all_lanes, lane >= count || mbarrier::is_complete(ring.full + place.index, place.parity));
 #else
         (void)count;
+        return true;
 #endif
+    }
+
+    // Until they are.
+    __device__ void wait(int count) const {
+        while (!are_there(count)) {}
+        __syncwarp();
     }
 
     // Row `row` of the box that comes i boxes after the next one, in its first column of 64 bytes. Of whole rows the next column comes
