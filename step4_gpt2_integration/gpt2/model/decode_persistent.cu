@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(block_threads, 1)
         const int token = next_token(task, own, tag, own_logits, candidates, (draw_scratch *)(dynamic + plan.sums),
                                      block.flags(), &good);
         if (!good) { break; }
-        if (blockIdx.x == 0 && threadIdx.x == 0) { task.choice.chosen[task.choice.count[0] + step] = token; }
+        if (blockIdx.x == 0 && threadIdx.x == 0) { task.choice.chosen[own.count + step] = token; }
         if (token == own.stop || token == no_token) {
             ended = true, step++;
             break;
@@ -223,11 +223,9 @@ __global__ void __launch_bounds__(block_threads, 1)
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
     // All other blocks have read these, for their results were needed here; or they read that no step is left.
     if (blockIdx.x == 0 && good) {
-        int *chosen = task.choice.chosen + task.choice.count[0];
-        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { chosen[i] = -1; }
-        meet_block();
+        for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[own.count + i] = -1; }
         if (threadIdx.x == 0) {
-            task.choice.count[0] += task.steps;
+            task.choice.count[0] = own.count + task.steps;
             task.choice.left[0] = ended ? 0 : own.left - step;
             task.positions[0] = block.position_at(step - (ended ? 1 : 0));
         }

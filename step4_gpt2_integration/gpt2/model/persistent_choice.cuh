@@ -14,7 +14,7 @@
 struct own_choice {
     int first, end; // of the block's rows of the logits, below choice_settings.choices
     bool samples, penalises;
-    int stop, left; // the token that ends the sequence; tokens until it ends
+    int stop, left, count; // the token that ends the sequence; tokens until it ends; tokens that were chosen
 };
 
 template <class T, class Weight>
@@ -25,7 +25,8 @@ __device__ inline own_choice choice_of_block(const persistent_task<T, Weight> &t
             settings.by.temperature > 0.0,
             settings.by.repetition_penalty != 1.0,
             settings.stop,
-            task.choice.left[0]};
+            task.choice.left[0],
+            task.choice.count[0]};
 }
 
 // The thread's share. logits: of the block's rows
