@@ -152,17 +152,18 @@ __global__ void __launch_bounds__(block_threads, 1)
             const float2 *constants = task.packets.constants + (int64_t)layer * 7 * C + (kind == fc ? 3 * C : 0);
             layer_bounds bounds = {}; // of products with codes
             if constexpr (coded<Weight>) { bounds = task.packets.bounds[layer]; }
-            const auto scales_of = [&](int matrix) { return task.scales[matrix] + layer * task.scales_stride; };
             const float units = units_of_stream(task, now, keeper.over_deviation);
             const float units_of_value = units_of_bound / fmaxf(bounds.value, least_bound),
                         units_of_hidden = units_of_bound / fmaxf(bounds.hidden, least_bound);
             row_batch<T, Weight, W> rows(parts[kind], layer, constants,
-                                         kind == logits ? task.scales[logits] : scales_of(kind));
+                                         task.scales[kind] + (kind == logits ? 0 : layer * task.scales_stride));
             const bool attention = kind == qkv;
             const int position = block.position_at(step);
             first_keys<T> keys;
-            column_batch<T, Weight, W> columns(parts[kind == qkv ? projection : mlp], layer, plan.batch,
-                                               scales_of(kind == qkv ? projection : mlp));
+            const int columns_kind = attention ? projection : mlp,
+                      columns_layer = min(layer, L - 1); // not of the logits
+            column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch,
+                                               task.scales[columns_kind] + columns_layer * task.scales_stride);
             const float2 norm = multiply_whole_rows(
                 block, reader, rows, now, 1.0f / units, &turn,
                 [&] {
@@ -222,11 +223,10 @@ __global__ void __launch_bounds__(block_threads, 1)
         }
     }
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
-    // All other blocks have read these, for their results were needed here; or they read that no step is left.
     if (blockIdx.x == 0 && good) {
         for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[own.count + i] = -1; }
-        if (threadIdx.x == 0) {
-            task.choice.count[0] = own.count + task.steps;
+        if (threadIdx.x == 0) { task.choice.count[0] = own.count + task.steps; }
+        if (threadIdx.x == 0 && step > 0) { // all other blocks have read these, for their results were needed here
             task.choice.left[0] = ended ? 0 : own.left - step;
             task.positions[0] = block.position_at(step - (ended ? 1 : 0));
         }

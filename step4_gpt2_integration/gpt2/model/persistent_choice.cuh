@@ -14,7 +14,8 @@
 struct own_choice {
     int first, end; // of the block's rows of the logits, below choice_settings.choices
     bool samples, penalises;
-    int stop, left, count; // the token that ends the sequence; tokens until it ends; tokens that were chosen
+    int stop, left; // the token that ends the sequence; tokens until it ends
+    int count;      // tokens that were chosen. Block 0 alone needs it
 };
 
 template <class T, class Weight>
@@ -26,7 +27,7 @@ __device__ inline own_choice choice_of_block(const persistent_task<T, Weight> &t
             settings.by.repetition_penalty != 1.0,
             settings.stop,
             task.choice.left[0],
-            task.choice.count[0]};
+            blockIdx.x == 0 ? task.choice.count[0] : 0};
 }
 
 // The thread's share. logits: of the block's rows
