@@ -8,6 +8,7 @@
 //   peer_memory                 the shared memory of a block of the cluster: send writes 4 or 8 bytes there, and counts them at an inbox
 //   inbox                       a number of bytes that others will send. Its phases follow each other: the bytes of one have come before
 //                               the first of the next is sent
+//   cluster_memory              the shared memory of each block of the cluster
 //   meet_cluster                all threads of the cluster meet
 //
 // From sm_90 on. The CPU backend has no clusters. There the blocks exchange the addresses of their shared memory. Its checks

@@ -6,11 +6,11 @@
 //
 //   publish      writes a packet
 //   receive      reads packets, again and again until each has its tag
-//   block_flags  end waits that would not end
-//   wait_limit   by whose clock they do
+//   block_flags  what ends the waits of a block
+//   wait_limit   a clock, for a thread that has time to look at it
 //
 // All blocks must be resident at the same time, so the launch is cooperative. Threads that compute do not look at a clock, which would
-// take instructions in each of their waits. A thread that has time, because it waits for them, does (weight_ring.cuh). After
+// take instructions in each of their waits. A thread that streams weights does while it waits for them (weight_ring.cuh). After
 // `most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the other blocks find. The CPU
 // backend itself reports a kernel in which every thread waits.
 #ifndef GPT2_PACKETS_CUH
@@ -36,12 +36,12 @@ __device__ inline void load_pair(packet (&pair)[2], const packet *from) {
     asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(pair[0]), "=l"(pair[1]) : "l"(from) : "memory");
 }
 
-// In a block's shared memory: it needs nothing of what its streaming threads fetch; it waits for nothing any more.
+// In a block's shared memory. finished: it needs no more weights. given_up: it waits no more, and its results mean nothing.
 struct block_flags {
     int finished, given_up;
 };
 
-// Between two looks of a wait.
+// A wait asks this after each look in vain.
 __device__ inline bool has_given_up(const block_flags *flags) {
 #if defined(SIMT_CPU_BACKEND)
     __nanosleep(0); // others run
@@ -51,7 +51,7 @@ __device__ inline bool has_given_up(const block_flags *flags) {
 
 #if !defined(SIMT_CPU_BACKEND)
 struct wait_limit {
-    unsigned *failed;
+    unsigned *failed; // in memory: a wait of any block has lasted too long
     unsigned polls = 0;
     uint64_t since = 0;
 

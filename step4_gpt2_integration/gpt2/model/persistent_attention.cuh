@@ -1,7 +1,7 @@
 // persistent_attention.cuh — attention in decode_persistent.cu
 //
-//   attention_part   fetch_first   requests keys and values that do not depend on the step
-//                    attend        the block's part of the keys of each head, sent to the cluster
+//   attention_part   fetch_first   requests a thread's first keys and values, which are in the cache already
+//                    attend        attention to the block's keys of each head, sent to the cluster
 //   merge_heads      attention of the cluster's heads, from the parts of its blocks
 //
 // Key j belongs to the block whose rank is j modulo the number of ranks. So a block reads the keys that it wrote, beside the prompt's.
@@ -18,7 +18,7 @@ template <class T> struct key_value { vec16<T> key, value; };
 template <class T> using first_keys = key_value<T>[2];
 
 // All heads of the cluster: one after the other, or two at a time, each by a team of half of the warps. A group of lanes has a key, and each
-// of them 16 bytes of it. fixed_D: D, or 0 for any
+// of them 16 bytes of it. A thread requests keys and values two rounds before it uses them. fixed_D: D, or 0 for any
 template <class T, int fixed_D, class Weight> struct attention_part {
     static constexpr int size = vec16<T>::size;
 

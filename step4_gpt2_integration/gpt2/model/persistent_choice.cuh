@@ -126,8 +126,7 @@ __device__ static __noinline__ int draw_together(const draw_task task, float bes
     return token;
 }
 
-// logits: of the block's rows. shared: (2, warps). no_token if a logit is NaN. *good becomes false in
-// all threads if the block has given up
+// logits: of the block's rows. shared: (2, warps). no_token if a logit is NaN. *good becomes false in all threads if the block has given up.
 template <class T, class Weight>
 __device__ inline int next_token(const persistent_task<T, Weight> &task, const own_choice &own, unsigned tag,
                                  const float *logits, candidate (*shared)[warps], draw_scratch *scratch,

@@ -61,9 +61,8 @@ __device__ inline void multiply_step(lane_sums<Weight> &sums, const uint4 &weigh
 // In lanes 4 g and 4 g + 1 the parts of row g.
 template <class Weight> __device__ inline float part_of_row(const lane_sums<Weight> &sums) {
     const int t = (int)threadIdx.x % 4;
-    if constexpr (
-        coded<
-            Weight>) { // lane 2 i + j has digits 2 j and 2 j + 1, of the first and third four columns, or of the others
+    // Of codes, lane 2 i + j has digits 2 j and 2 j + 1, of the first and third four columns, or of the others.
+    if constexpr (coded<Weight>) {
         const float part = (float)(t < 2 ? sums[0] : sums[2]) + 256.0f * (float)(t < 2 ? sums[1] : sums[3]);
         return (part + __shfl_xor_sync(all_lanes, part, 2)) * (t % 2 == 0 ? 1.0f : 65536.0f);
     } else {
@@ -190,9 +189,9 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// begin() is called once, when the first weights are in registers, and multiplied() when no more come. finish(run, row, there, y): y of that
-// row of the matrix in all lanes of an octet; there: it exists. All threads call them together. unit: of x in digits. Returns
-// norm_of_stream.
+// begin() is called once, when the first rows have been located, and multiplied() when the last ones have been released. finish(run, row,
+// there, y): y of that row of the matrix in all lanes of an octet; there: it exists. All threads call each of them. unit: of x in digits.
+// Returns norm_of_stream.
 template <class T, class Weight, int W, class Begin, class Multiplied, class Finish>
 __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                              row_batch<T, Weight, W> &batch, const half_layer &now, float unit,
@@ -208,10 +207,8 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
         batch.locate(reader, plan.batch);
         if (first) { begin(); }
         batch.load(C);
-        if (first) {
-            if (warp * W < C) {
-                block.template x_of_warp<W>(now.buffer(), warp).wait(now.phase, lane == 0, block.flags());
-            }
+        if (first && warp * W < C) {
+            block.template x_of_warp<W>(now.buffer(), warp).wait(now.phase, lane == 0, block.flags());
         }
         __syncwarp();
         batch.multiply(all, x, C);
@@ -303,8 +300,8 @@ template <class T, class Weight, int W> struct column_batch {
     }
 };
 
-// to[row] = x times the part's columns, as packets. begin() is called once, when the first weights are there: it waits for x. unit: of x in
-// digits
+// to[row] = x times the part's columns, as packets. begin() is called once, when the first weights are in registers. It waits for x. unit:
+// of x in digits
 template <class T, class Weight, int W, class Begin>
 __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
                                         float unit, packet *to, unsigned tag, Begin begin) {

@@ -1,8 +1,9 @@
 // persistent_task.cuh — what the kernel of decode_persistent.cu is given, and how its work is divided
 //
 //   persistent_task, packet_buffers, shared_plan   its argument: the model, the packets, the block's shared memory
-//   share_of_cluster, part_of_block                heads and hidden values belong to a cluster, rows of a matrix to a block
-//   meet_block, any_of_block, over_octet, over_quad   what the multiplying warps of a block, and eight or four lanes, do together
+//   meet_block, any_of_block, over_octet, ...      what the multiplying warps of a block, and eight or four lanes, do together
+//   share_of_cluster, block_state, part_of_block   heads and hidden values belong to a cluster, rows of a matrix to a block
+//   half_layer                                     the parts of a step
 //   vector_prefetch                                a layer's parameters that are no matrix, into L2
 #ifndef GPT2_PERSISTENT_TASK_CUH
 #define GPT2_PERSISTENT_TASK_CUH
@@ -286,7 +287,7 @@ template <class T> __device__ inline float2 to_floats(two_elements<T> two) {
     return make_float2(to_float(elements[0]), to_float(elements[1]));
 }
 
-// Few bytes, which all blocks need at the same time. Into L2 a layer ahead, by a thread of each block: a line, or some, of one of the vectors.
+// Few bytes, which all blocks need at the same time. A thread of each block requests some lines of one vector into L2, a layer ahead.
 template <class T> struct vector_prefetch {
     enum { vectors = 4, line = 128 / sizeof(T) };
     const T *of_layers, *last; // in the first layer; for the last matrix, if this block has it
