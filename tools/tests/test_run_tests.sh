@@ -48,6 +48,12 @@ check "a TAP script with a failed line fails" says "0 passed, 1 failed" run test
 
 check "several programs are counted together" says "3 passed, 0 failed" run test_good tests/test_fine.sh
 check "and each is shown" says "test_fine.sh" run test_good tests/test_fine.sh
+at_the_end() {
+    (cd "$scratch" && TEST_JOBS=1 "$root/tools/run-tests" tests/test_not.sh test_bad tests/test_fine.sh test_good) | sed -n '/^failed:$/,$p' >"$scratch/ended"
+    grep -q "^test_not.sh .* 1 failed" "$scratch/ended" && grep -q "not ok 1 - a" "$scratch/ended" && grep -q 'quoted" <message>' "$scratch/ended"
+}
+check "what failed is said again at the end" at_the_end
+check "and nothing else is" fails grep -qE "test_fine|test_good" "$scratch/ended"
 printf 'kill -9 "$(cut -d" " -f4 "/proc/$PPID/stat")"\n' >"$scratch/tests/test_kills.sh"
 check "a program whose runner is killed is a failure" says "1 of the programs left no result" run test_good tests/test_kills.sh
 
