@@ -57,12 +57,14 @@ struct inbox {
 #endif
     }
 
-    // By all threads that read what came; one of them is `first`. It ends earlier if the block gives up.
+    // By all threads that read what came; one of them is `first`. It ends earlier if the block gives up. From then on phases are not
+    // told apart, and none may be expected twice.
     __device__ void wait(unsigned phase, bool first, const block_flags *flags) const {
+        const bool expects = first && !given_up(flags);
         while (!is_complete(phase)) {
             if (has_given_up(flags)) { return; }
         }
-        if (first) { expect(); }
+        if (expects) { expect(); }
     }
 };
 

@@ -408,6 +408,7 @@ static packet_buffers lay_out(arena &from, const gpt2_config &config) {
     from.take(buffers.imprecise, 1);
     from.take(buffers.constants, (int64_t)7 * config.layers * C + config.vocabulary);
     from.take(buffers.bounds, config.layers + 1);
+    from.take(buffers.logits_before, config.vocabulary);
     return buffers;
 }
 
@@ -487,6 +488,10 @@ template <class T, class Weight> static int describe(weight_maps &maps, const pe
     return 0;
 }
 
+static int copy_logits(gpt2_device &device, const gpt2_config &config, float *to, const float *from) {
+    return cudaMemcpyAsync(to, from, (size_t)config.vocabulary * sizeof *to, cudaMemcpyDeviceToDevice, device.stream);
+}
+
 template <class T, class Weight> static int run(gpt2_device &device, tensors<T> &all, int steps) {
     const gpt2_config &config = all.config;
     const params<T> &w = all.weights;
@@ -503,6 +508,7 @@ template <class T, class Weight> static int run(gpt2_device &device, tensors<T> 
     }
     task.tag = (unsigned)memory.tag;
     memory.tag += tags;
+    if constexpr (coded<Weight>) { TRY(copy_logits(device, config, task.packets.logits_before, all.work.logits)); }
     task.block = w.blocks[0];
     task.k = all.cache[0].k, task.v = all.cache[0].v;
     const auto weights_of = [&](int layer, int kind) {
@@ -560,8 +566,14 @@ template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T>
     return failed != 0 ? cudaErrorLaunchTimeout : decode_imprecise;
 }
 
+template <class T> int decode_persistent_undo(gpt2_device &device, tensors<T> &all) {
+    arena place = {all.work.persistent.base, 0};
+    return copy_logits(device, all.config, all.work.logits, lay_out(place, all.config).logits_before);
+}
+
 #define INSTANTIATE(T)                                                                               \
     template bool decode_persistent_takes<T>(const gpt2_device &, const gpt2_config &, gpt2_scheme); \
     template int decode_persistent(gpt2_device &, tensors<T> &, int);                                \
-    template int decode_persistent_outcome(gpt2_device &, tensors<T> &);
+    template int decode_persistent_outcome(gpt2_device &, tensors<T> &);                             \
+    template int decode_persistent_undo(gpt2_device &, tensors<T> &);
 FOR_EACH_TYPE(INSTANTIATE)

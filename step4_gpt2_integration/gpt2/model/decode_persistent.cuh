@@ -21,4 +21,7 @@ constexpr int decode_imprecise = -1;
 // After the stream has been waited for: cudaErrorLaunchTimeout if a block has waited in vain for another one; decode_imprecise.
 template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T> &all);
 
+// After decode_imprecise: the logits are those of before the call.
+template <class T> int decode_persistent_undo(gpt2_device &device, tensors<T> &all);
+
 #endif

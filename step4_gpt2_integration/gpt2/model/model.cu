@@ -166,7 +166,12 @@ template <class T> struct model_of final : gpt2_model {
         TRY(cudaMemcpy2DAsync(tokens, row, all.work.choice.chosen, (size_t)all.context * sizeof(int), row, (size_t)B,
                               cudaMemcpyDeviceToHost, device.stream));
         TRY(cudaStreamSynchronize(device.stream));
-        return persistent ? decode_persistent_outcome(device, all) : 0;
+        const int outcome = persistent ? decode_persistent_outcome(device, all) : 0;
+        if (outcome != decode_imprecise) { return outcome; }
+        all.forms.decode_persistent = false; // these weights need another form, from the call's first step on
+        TRY(decode_persistent_undo(device, all));
+        TRY(set_positions(positions.data(), B));
+        return run_choosing(steps, choices, stop, draws, left, tokens);
     }
 
     // A full sequence rests from now on, so a step may overwrite its last position.
@@ -513,10 +518,6 @@ bool gpt2_decode_choosing(gpt2_model *model, int steps, int choices, int stop, g
         left[(size_t)b] = rests && rests[b] ? 0 : std::min(steps, most - model->positions[(size_t)b]);
     }
     int code = model->run_choosing(steps, choices, stop, draws, left.data(), tokens);
-    if (code == decode_imprecise) {
-        return gpt2_fail(error, "the residual stream grows or shrinks too much within a layer for int8 weights in the "
-                                "persistent form: choose --decode fused");
-    }
     if (code != 0) { return fail_with(code, "a decoding step failed", error); }
     const bool drawn = draws != nullptr && draws->by.temperature > 0.0;
     for (int i = 0; i < model->B * steps; i++) {

@@ -71,7 +71,8 @@ void gpt2_model_close(struct gpt2_model *model); /* NULL is fine */
 bool gpt2_model_load(struct gpt2_model *model, const struct gpt2_source *source, struct gpt2_error *error);
 
 const struct gpt2_config *gpt2_model_config(const struct gpt2_model *model);
-/* The form of decoding B sequences with tokens chosen on the device, never auto. gpt2_decode is fused where that is persistent. */
+/* The form of decoding B sequences with tokens chosen on the device, never auto. gpt2_decode is fused where that is persistent.
+ * gpt2_decode_choosing goes over to fused where the integers of the persistent form cannot hold what int8 weights give. */
 enum gpt2_form gpt2_model_decode_form(const struct gpt2_model *model, int B);
 size_t gpt2_model_bytes(const struct gpt2_model *model); /* the device memory that it uses */
 size_t gpt2_model_needs(const struct gpt2_config *config,

@@ -41,12 +41,16 @@ struct block_flags {
     int finished, given_up;
 };
 
+__device__ inline bool given_up(const block_flags *flags) {
+    return *(const volatile int *)&flags->given_up != 0;
+}
+
 // A wait asks this after each look in vain.
 __device__ inline bool has_given_up(const block_flags *flags) {
 #if defined(SIMT_CPU_BACKEND)
     __nanosleep(0); // others run
 #endif
-    return *(const volatile int *)&flags->given_up != 0;
+    return given_up(flags);
 }
 
 #if !defined(SIMT_CPU_BACKEND)

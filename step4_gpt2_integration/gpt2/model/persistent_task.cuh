@@ -52,8 +52,9 @@ struct packet_buffers {
     // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and a position's as
     // `hidden`.
     layer_bounds *bounds;
-    unsigned *failed;    // a wait was in vain
-    unsigned *imprecise; // the unit of a LayerNorm's input in digits was too small or too large
+    unsigned *failed;     // a wait was in vain
+    unsigned *imprecise;  // the unit of a LayerNorm's input in digits was too small or too large
+    float *logits_before; // (V), of codes: the logits before the call
 };
 
 // Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.

@@ -314,8 +314,8 @@ static bool write_texts(struct generation *g, struct gpt2_error *error) {
     progress_end(&progress);
     double first = seconds();
     if (!good || (is_streamed(g) && !show(g, &g->sequences[0], error))) { return false; }
-    g->decode_form = gpt2_model_decode_form(g->session.model, g->B);
     if (!write_tokens(g, error)) { return false; }
+    g->decode_form = gpt2_model_decode_form(g->session.model, g->B);
     g->prompt_seconds = first - began, g->decode_seconds = seconds() - first;
     if (!print_texts(g, error)) { return false; }
     if (options->quiet) { return true; }
