@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(block_threads, 1)
                                          task.scales[kind] + (kind == logits ? 0 : layer * task.scales_stride));
             const bool attention = kind == qkv;
             const int position = block.position_at(step);
-            first_keys<T> keys;
+            typename attention_part<T, 64, Weight>::some_keys keys;
             const int columns_kind = attention ? projection : mlp,
                       columns_layer = min(layer, L - 1); // not of the logits
             column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch,
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(block_threads, 1)
                 [&] {
                     if (attention && task.D == 64) {
                         const attention_part<T, 64, Weight> part(block, now, position);
-                        part.fetch_first(keys, part.team);
+                        part.request_first(keys, task.k, part.team);
                     }
                     keeper.take(now);
                 },
@@ -215,7 +215,8 @@ __global__ void __launch_bounds__(block_threads, 1)
                                      merge_heads<T, 64>(block, now, units_of_value);
                                  } else {
                                      const attention_part<T, 0, Weight> part(block, now, position);
-                                     part.fetch_first(keys, part.team);
+                                     typename attention_part<T, 0, Weight>::some_keys keys;
+                                     part.request_first(keys, task.k, part.team);
                                      part.attend(keys);
                                      merge_heads<T, 0>(block, now, units_of_value);
                                  }
@@ -281,7 +282,7 @@ template <class T, class Weight> static shared_plan plan_for(const gpt2_config &
     take(plan.merged, whole_steps(heads * D) * halves<T>, sizeof(T));
     take(plan.hidden, whole_steps(most_hidden) * halves<T>, sizeof(T));
     take(plan.sums, 2 * warps * sums_pitch, sizeof(float));
-    take(plan.outs, (size_t)threads / (D / vec16<T>::size) * (D + 2), sizeof(float));
+    take(plan.outs, (size_t)(threads / lanes_of_key<T>(D)) * (D + 2), sizeof(float));
     plan.all = std::max(plan.all, plan.sums + sizeof(draw_scratch)); // in their place, between two steps
     take(plan.parts, kinds, sizeof(matrix_part<Weight>));
     take(plan.logits, (size_t)(config.vocabulary + clusters * ranks - 1) / (clusters * ranks), sizeof(float));

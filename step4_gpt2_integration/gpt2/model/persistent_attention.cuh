@@ -1,7 +1,7 @@
 // persistent_attention.cuh — attention in decode_persistent.cu
 //
-//   attention_part   fetch_first   requests a thread's first keys and values, which are in the cache already
-//                    attend        attention to the block's keys of each head, sent to the cluster
+//   attention_part   request_first   a thread's first keys and values, which are in the cache already
+//                    attend          attention to the block's keys of each head, sent to the cluster
 //   merge_heads      attention of the cluster's heads, from the parts of its blocks
 //
 // Key j belongs to the block whose rank is j modulo the number of ranks. So a block reads the keys that it wrote, beside the prompt's.
@@ -13,94 +13,175 @@
 
 #include <cmath>
 
-// 16 bytes of a key and of its value.
-template <class T> struct key_value { vec16<T> key, value; };
-template <class T> using first_keys = key_value<T>[2];
+// The lanes that have a key, a group. Each has 16 bytes of it, or of each 64 bytes where tensor cores compute the scores.
+template <class T> __host__ __device__ constexpr int lanes_of_key(int D) {
+    return sizeof(T) == 2 && D == 64 ? (int)quad : D / vec16<T>::size;
+}
 
-// All heads of the cluster: one after the other, or two at a time, each by a team of half of the warps. A group of lanes has a key, and each
-// of them 16 bytes of it. A thread requests keys and values two rounds before it uses them. fixed_D: D, or 0 for any
+enum { ahead = 2 };
+
+// All heads of the cluster: one after the other, or two at a time, each by a team of half of the warps. A thread requests keys and values
+// two rounds before it uses them. Each comes into the registers of one that has been used: to be moved from register to register it would
+// have to be there. fixed_D: D, or 0 for any but 64
 template <class T, int fixed_D, class Weight> struct attention_part {
     static constexpr int size = vec16<T>::size;
+    static constexpr int held = fixed_D > 0 ? fixed_D / size / lanes_of_key<T>(fixed_D) : 1;
+    using part_of_key = vec16<T>[held]; // or of a value
+    using some_keys = part_of_key[ahead];
 
     const persistent_block<T, Weight> &block;
     const half_layer &now;
     const int position, D, lanes, rank;   // lanes: of a group
     const int heads, teams, team, thread; // thread: in its team
     const int first, step;                // the thread's first key, and how far it is to the next
-    const int at;                         // its first channel
+    const int at, next;                   // its first channel, and how far it is to those of its next 16 bytes
     const int count, newest;              // of the block's keys, with the newest one; its number among them
 
     __device__ attention_part(const persistent_block<T, Weight> &block, const half_layer &now, int position)
-        : block(block), now(now), position(position), D(fixed_D > 0 ? fixed_D : block.task.D), lanes(D / size),
-          rank(block_rank()), heads(block.share().heads.count), teams(heads > 1 ? 2 : 1),
+        : block(block), now(now), position(position), D(fixed_D > 0 ? fixed_D : block.task.D),
+          lanes(lanes_of_key<T>(D)), rank(block_rank()), heads(block.share().heads.count), teams(heads > 1 ? 2 : 1),
           team(teams == 2 ? (int)threadIdx.x / (threads / 2) : 0), thread((int)threadIdx.x - team * (threads / 2)),
           first(thread / warp_size * (warp_size / lanes) + thread % warp_size / lanes),
-          step(warps / teams * (warp_size / lanes)), at(thread % lanes * size),
+          step(warps / teams * (warp_size / lanes)), at(thread % lanes * size), next(lanes * size),
           count((position + ranks - rank) / ranks), newest(position % ranks == rank ? position / ranks : count) {}
 
-    // Of a head of the cluster in the cache, at the thread's channels.
-    __device__ int64_t place(int h, int64_t key) const {
+    // Of a head of the cluster in the cache, at the thread's channels: the block's first key.
+    __device__ int64_t place(int h) const {
         const persistent_task<T, Weight> &task = block.task;
-        return now.layer * task.cache_stride + ((int64_t)(block.share().heads.first + h) * task.S + key) * D + at;
+        return now.layer * task.cache_stride + ((int64_t)(block.share().heads.first + h) * task.S + rank) * D + at;
     }
 
-    // The block's key i. Zeros, if it does not exist or is not in the cache.
-    __device__ key_value<T> fetch(int h, int i) const {
-        if (h >= heads || i >= count || i == newest) { return {}; }
-        const int64_t from = place(h, i * ranks + rank);
-        return {{__ldcg((const uint4 *)(block.task.k + from))}, {__ldcg((const uint4 *)(block.task.v + from))}};
+    // The block's key i, or its value, if it exists and is in the cache. of_head: place(h)
+    __device__ void request(part_of_key &to, const T *cache, int64_t of_head, int h, int i) const {
+        if (h >= heads || i >= count || i == newest) { return; }
+#pragma unroll
+        for (int n = 0; n < held; n++) {
+            to[n] = {__ldcg((const uint4 *)(cache + of_head + (int64_t)i * (ranks * D) + n * next))};
+        }
     }
 
-    __device__ void fetch_first(first_keys<T> &keys, int h) const {
-        keys[0] = fetch(h, first), keys[1] = fetch(h, first + step);
+    __device__ void request_first(some_keys &to, const T *cache, int h) const {
+#pragma unroll
+        for (int i = 0; i < ahead; i++) {
+            for (vec16<T> &part : to[i]) { part = {}; }
+            request(to[i], cache, place(h), h, first + i * step);
+        }
+    }
+
+    // Query, key or value of the newest position. row: it has the cluster's heads
+    __device__ vec16<T> input(int row, int h, int n) const {
+        const T *inputs = (const T *)(block.dynamic + block.task.plan.heads);
+        return vec16_load(inputs + (row * heads + min(h, heads - 1)) * D + at + n * next);
     }
 
     // keys: the first of head `team`
-    __device__ void attend(first_keys<T> &keys) const {
+    __device__ void attend(some_keys &keys) const {
         const persistent_task<T, Weight> &task = block.task;
         const float log2_scale = task.scale * 1.4426950408889634f; // scores are logarithms to the base 2
         const int width = D + 2;
         float *outs = (float *)(block.dynamic + task.plan.outs) + team * step * width;
         for (int h = team; h < heads + team; h += teams) { // all threads as often
             const int mine = h < heads ? count : 0;
+            const int64_t of_head = place(h);
+            some_keys values;
+            request_first(values, task.v, h);
             if (h == team) {
                 block.heads().wait(now.layers_before, threadIdx.x == 0, block.flags());
             } else {
-                fetch_first(keys, h);
+                request_first(keys, task.k, h);
             }
-            const T *inputs = (const T *)(block.dynamic + task.plan.heads) + min(h, heads - 1) * D + at;
-            const key_value<T> newest_key = {vec16_load(inputs + heads * D), vec16_load(inputs + 2 * heads * D)};
             if (newest < mine && (newest & (step - 1)) == first) { // step is a power of two
-                const int64_t to = place(h, position);
-                *(uint4 *)(task.k + to) = newest_key.key.bits, *(uint4 *)(task.v + to) = newest_key.value.bits;
+                const int64_t to = of_head + (int64_t)newest * (ranks * D);
+                for (int n = 0; n < held; n++) {
+                    *(uint4 *)(task.k + to + n * next) = input(1, h, n).bits;
+                    *(uint4 *)(task.v + to + n * next) = input(2, h, n).bits;
+                }
             }
-            float query[size], o[size] = {}, m = -INFINITY, l = 0.0f; // of the group
-            unpack(query, vec16_load(inputs));
+            const query_of_lane query(*this, h);
+            float o[held * size] = {}, m = -INFINITY, l = 0.0f; // of the group
 #pragma unroll 1
-            for (int i = first; i < mine + first; i += step) { // all threads of a team as often
-                const key_value<T> key = i == newest ? newest_key : keys[0];
-                keys[0] = keys[1], keys[1] = fetch(h, i + 2 * step);
-                float values[size], s = 0.0f;
-                unpack(values, key.key);
-                for (int e = 0; e < size; e++) { s += query[e] * values[e]; }
-                for (int offset = lanes / 2; offset > 0; offset /= 2) { s += __shfl_xor_sync(all_lanes, s, offset); }
-                if (i >= mine) { continue; }
-                const float highest = fmaxf(m, s * log2_scale), smaller = exp2f(m - highest);
-                const float weight = exp2f(s * log2_scale - highest);
-                m = highest, l = l * smaller + weight;
-                unpack(values, key.value);
-                for (int e = 0; e < size; e++) { o[e] = o[e] * smaller + weight * values[e]; }
+            for (int base = first; base < mine + first; base += ahead * step) { // all threads of a team as often
+#pragma unroll
+                for (int a = 0; a < ahead; a++) {
+                    const int i = base + a * step;
+                    if (i >= mine + first) { break; }
+                    if (i == newest) {
+                        for (int n = 0; n < held; n++) { keys[a][n] = input(1, h, n), values[a][n] = input(2, h, n); }
+                    }
+                    const float s = query.times(keys[a], lanes) * log2_scale;
+                    request(keys[a], task.k, of_head, h, i + ahead * step);
+                    if (i < mine) {
+                        const float highest = fmaxf(m, s), smaller = exp2f(m - highest), weight = exp2f(s - highest);
+                        m = highest, l = l * smaller + weight;
+#pragma unroll
+                        for (int n = 0; n < held; n++) {
+                            float value[size];
+                            unpack(value, values[a][n]);
+                            for (int e = 0; e < size; e++) {
+                                o[n * size + e] = o[n * size + e] * smaller + weight * value[e];
+                            }
+                        }
+                    }
+                    request(values[a], task.v, of_head, h, i + ahead * step);
+                }
             }
 
             if (h > team) { meet_block(); } // outs are free
             float *of_group = outs + first * width;
 #pragma unroll
-            for (int e = 0; e < size; e++) { of_group[at + e] = o[e]; }
+            for (int n = 0; n < held; n++) {
+#pragma unroll
+                for (int e = 0; e < size; e++) { of_group[at + n * next + e] = o[n * size + e]; }
+            }
             if (at == 0) { of_group[D] = m, of_group[D + 1] = l; }
             meet_block();
             if (h < heads) { send_groups(outs, h, min(mine, step)); }
         }
     }
+
+    // Of a head, at the lane's channels: floats; or a factor of the tensor cores' instruction, which multiplies eight keys by it. Of 16 bytes of
+    // a key it has the first and third pair in rows 0 to 7, and the others in rows 8 to 15. So the factor's even columns have the query's
+    // first and third pair, and the odd ones the others. Every lane of a group gets both parts of its key's score.
+    struct query_of_lane {
+        static constexpr bool on_tensor_cores = held > 1;
+        float values[on_tensor_cores ? 1 : size];
+        uint32_t pairs[held][2];
+
+        __device__ query_of_lane(const attention_part &part, int h) {
+            if constexpr (on_tensor_cores) {
+                const bool odd = (int)threadIdx.x / quad % 2 == 1;
+#pragma unroll
+                for (int n = 0; n < held; n++) {
+                    const uint4 bits = part.input(0, h, n).bits;
+                    pairs[n][0] = odd ? bits.y : bits.x, pairs[n][1] = odd ? bits.w : bits.z;
+                }
+            } else {
+                unpack(values, part.input(0, h, 0));
+            }
+        }
+
+        // The product with the group's key. All lanes of a warp call.
+        __device__ float times(const vec16<T> (&key)[held], int lanes) const {
+            if constexpr (on_tensor_cores) {
+                (void)lanes;
+                float sums[4] = {};
+#pragma unroll
+                for (int n = 0; n < held; n++) {
+                    const uint4 &k = key[n].bits;
+                    multiply_add<T>(sums, {k.x, k.y, k.z, k.w}, pairs[n][0], pairs[n][1]);
+                }
+                return sums[0] + sums[3];
+            } else {
+                float of_key[size], sum = 0.0f;
+                unpack(of_key, key[0]);
+                for (int e = 0; e < size; e++) { sum += values[e] * of_key[e]; }
+                for (int offset = lanes / 2; offset > 0; offset /= 2) {
+                    sum += __shfl_xor_sync(all_lanes, sum, offset);
+                }
+                return sum;
+            }
+        }
+    };
 
     // The sum over the groups that have keys. An octet has two channels, and each of its lanes some groups, four of them at a time.
     __device__ void send_groups(const float *outs, int h, int used) const {
