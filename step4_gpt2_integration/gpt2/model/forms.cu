@@ -99,8 +99,8 @@ model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &op
     // Measured on an H200 in one run, 124M in bf16 at position 64: 6,322 tokens/s, and 4,157 fused.
     const bool persistent = options.decode == GPT2_PERSISTENT || (options.decode == GPT2_AUTO && reference && !on_cpu &&
                                                                   sizeof(T) == 2 && device.capability == 90);
-    forms.decode_persistent = persistent && !options.activations && ranks == 1 &&
-                              decode_persistent_takes<T>(device, config, options.scheme);
+    forms.decode_persistent =
+        persistent && !options.activations && ranks == 1 && decode_persistent_takes<T>(device, config, options.scheme);
     forms.persistent_bytes = forms.decode_persistent ? decode_persistent_bytes(config) : 0;
     forms.parts = most_decode_parts(options.batch, heads, device.multiprocessors);
     return forms;
