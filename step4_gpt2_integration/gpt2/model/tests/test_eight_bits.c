@@ -134,6 +134,7 @@ static void check_persistent(const struct gpt2_source *plain, enum gpt2_type typ
         length += steps;
         check_logits(model, &source, tokens, 1, length, tolerance);
     }
+    cr_assert_eq(gpt2_model_decode_form(model, 1), GPT2_PERSISTENT, "its integers hold all that came");
     close_model(model);
     gpt2_quantizer_close(&quantizer);
 }
@@ -228,8 +229,8 @@ Test(eight_bits, a_stream_that_the_integers_of_persistent_steps_cannot_hold_is_d
     check_change(60000.0f, 0.0f, -1, false);
     check_change(0.0f, 16.0f, -1, true);
     check_change(0.0f, 4096.0f, -1, false);
-    check_change(0.0f, 4096.0f, 5,
-                 false); /* the second token of the first call, whose logits differ from the first one's */
+    /* The second token of the first call, after which the logits are others than before it. */
+    check_change(0.0f, 4096.0f, 5, false);
 }
 
 /* ---- every code ---- */
