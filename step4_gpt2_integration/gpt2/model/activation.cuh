@@ -19,7 +19,8 @@ __device__ inline float activate(float u, gpt2_activation activation) {
         case GPT2_RELU: return u <= 0.0f ? 0.0f : u;                                  // a NaN stays one
         case GPT2_GELU_TANH: break;
     }
-    return 0.5f * u * (1.0f + tanhf(0.7978845608028654f * (u + 0.044715f * u * u * u))); // sqrt(2 / pi)
+    // 0.5 u (1 + tanh(z)) = u / (1 + exp(-2 z)), with z = sqrt(2 / pi) (u + 0.044715 u^3). exp may be infinite: the quotient is zero then.
+    return __fdividef(u, 1.0f + __expf(-1.5957691216057308f * (u + 0.044715f * u * u * u)));
 }
 
 #endif
