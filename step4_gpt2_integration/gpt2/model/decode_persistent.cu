@@ -8,7 +8,7 @@
 //           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is the
 //           mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
-// Kernel    decode_persistent_kernel<T, Weight, W>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 2 that
+// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 2 that
 //           stream the weights. Heads and hidden values belong to a cluster, whose blocks hand over results to each other through
 //           shared memory (cluster.cuh). Clusters exchange parts of the sums that attention and MLP add to the residual stream, as
 //           packets (packets.cuh). So a layer has two exchanges through L2:
@@ -24,7 +24,7 @@
 //           What is received is overwritten one layer later, when the new values depend on all readers of the old ones.
 //           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
 //           The loop over the layers must fit into the instruction cache: each phase is in it once.
-// Measured  On an H100, 124M in bf16 at position 64, with an earlier loop over keys: 150 us a step. A trace: docs/decode.md.
+// Measured  On an H200, 124M in bf16 at position 64: 145 us a step. A trace of an earlier version on an H100: docs/decode.md.
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "gpt2/model/activation.cuh"
@@ -77,10 +77,12 @@ template <class T> __global__ void largest_kernel(float *most, const lookup_tabl
 
 // ---- the kernel ----
 
-template <class T, class Weight, int W>
+// fixed_D: the channels of a head, or 0 for any
+template <class T, class Weight, int W, int fixed_D>
 __global__ void __launch_bounds__(block_threads, 1)
     decode_persistent_kernel(const persistent_task<T, Weight> task, const __grid_constant__ weight_maps maps) {
 #if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__) || HOPPER_PTX // it is never launched on an older GPU
+    __builtin_assume(threadIdx.x < block_threads);
     extern __shared__ __align__(128) char dynamic[];
     __shared__ candidate candidates[2][warps];
     __shared__ own_choice own;
@@ -159,7 +161,13 @@ __global__ void __launch_bounds__(block_threads, 1)
                                          task.scales[kind] + (kind == logits ? 0 : layer * task.scales_stride));
             const bool attention = kind == qkv;
             const int position = block.position_at(step);
-            typename attention_part<T, 64, Weight>::some_keys keys;
+            using attention_part = attention_for<T, Weight, W, fixed_D>;
+            constexpr bool early = !coded<Weight> || W <= 128; // before QKV, if there are registers
+            typename attention_part::requested first;
+            const auto request_first = [&] {
+                const attention_part part(block, now, position);
+                part.request_first(first, part.team);
+            };
             const int columns_kind = attention ? projection : mlp,
                       columns_layer = min(layer, L - 1); // not of the logits
             column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch,
@@ -167,10 +175,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             const float2 norm = multiply_whole_rows(
                 block, reader, rows, now, 1.0f / units, &turn,
                 [&] {
-                    if (attention && task.D == 64) {
-                        const attention_part<T, 64, Weight> part(block, now, position);
-                        part.request_first(keys, task.k, part.team);
-                    }
+                    if (early && attention) { request_first(); }
                     keeper.take(now);
                 },
                 [&] {
@@ -210,16 +215,9 @@ __global__ void __launch_bounds__(block_threads, 1)
                                      block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
                                      return;
                                  }
-                                 if (task.D == 64) {
-                                     attention_part<T, 64, Weight>(block, now, position).attend(keys);
-                                     merge_heads<T, 64>(block, now, units_of_value);
-                                 } else {
-                                     const attention_part<T, 0, Weight> part(block, now, position);
-                                     typename attention_part<T, 0, Weight>::some_keys keys;
-                                     part.request_first(keys, task.k, part.team);
-                                     part.attend(keys);
-                                     merge_heads<T, 0>(block, now, units_of_value);
-                                 }
+                                 if (!early) { request_first(); }
+                                 attention_part(block, now, position).attend(first);
+                                 merge_heads<fixed_D>(block, now, units_of_value);
                              });
         }
     }
@@ -246,12 +244,20 @@ template <class Weight> static int width_for(int C) {
     return 0;
 }
 
-template <class T, class Weight> static auto kernel_for(int W) {
+template <class T, class Weight, int D> static auto kernel_of_width(int W) {
     constexpr auto all = widths<Weight>;
-    return W == all[0]   ? decode_persistent_kernel<T, Weight, all[0]>
-           : W == all[1] ? decode_persistent_kernel<T, Weight, all[1]>
-           : W == all[2] ? decode_persistent_kernel<T, Weight, all[2]>
-                         : decode_persistent_kernel<T, Weight, all[3]>;
+    return W == all[0]   ? decode_persistent_kernel<T, Weight, all[0], D>
+           : W == all[1] ? decode_persistent_kernel<T, Weight, all[1], D>
+           : W == all[2] ? decode_persistent_kernel<T, Weight, all[2], D>
+                         : decode_persistent_kernel<T, Weight, all[3], D>;
+}
+
+template <class T, class Weight> static auto kernel_for(const gpt2_config &config) {
+    const int W = width_for<Weight>(config.channels);
+    if constexpr (sizeof(T) == 2) {
+        if (config.channels / config.heads == 64) { return kernel_of_width<T, Weight, 64>(W); }
+    }
+    return kernel_of_width<T, Weight, 0>(W);
 }
 
 // The shared memory of the cluster that needs most.
@@ -282,7 +288,10 @@ template <class T, class Weight> static shared_plan plan_for(const gpt2_config &
     take(plan.merged, whole_steps(heads * D) * halves<T>, sizeof(T));
     take(plan.hidden, whole_steps(most_hidden) * halves<T>, sizeof(T));
     take(plan.sums, 2 * warps * sums_pitch, sizeof(float));
-    take(plan.outs, (size_t)(threads / lanes_of_key<T>(D)) * (D + 2), sizeof(float));
+    take(plan.outs,
+         takes_tiles<T>(D, W) ? tile_attention<T, Weight>::outs_floats(D)
+                              : group_attention<T, 0, Weight>::outs_floats(D),
+         sizeof(float));
     plan.all = std::max(plan.all, plan.sums + sizeof(draw_scratch)); // in their place, between two steps
     take(plan.parts, kinds, sizeof(matrix_part<Weight>));
     take(plan.logits, (size_t)(config.vocabulary + clusters * ranks - 1) / (clusters * ranks), sizeof(float));
@@ -344,7 +353,7 @@ template <class T, class Weight>
 static void plan_launch(persistent_launch &launch, const gpt2_config &config, cudaStream_t stream) {
     int most = 2;
 #if !defined(SIMT_CPU_BACKEND)
-    const auto kernel = kernel_for<T, Weight>(width_for<Weight>(config.channels));
+    const auto kernel = kernel_for<T, Weight>(config);
     most = most_clusters;
     launch.plan = plan_for<T, Weight>(config, most);
     launch.shape(most, stream);
@@ -374,7 +383,7 @@ template <class T, class Weight> static bool takes(const gpt2_device &device, co
     }
 #if !defined(SIMT_CPU_BACKEND) // compiled for an older GPU, the kernel is empty
     cudaFuncAttributes attributes;
-    const auto kernel = kernel_for<T, Weight>(width_for<Weight>(C));
+    const auto kernel = kernel_for<T, Weight>(config);
     if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess || attributes.ptxVersion < 90) { return false; }
 #endif
     persistent_launch launch;
@@ -541,7 +550,7 @@ template <class T, class Weight> static int run(gpt2_device &device, tensors<T> 
     persistent_launch launch;
     plan_launch<T, Weight>(launch, config, device.stream);
     task.plan = launch.plan;
-    const auto kernel = kernel_for<T, Weight>(width_for<Weight>(config.channels));
+    const auto kernel = kernel_for<T, Weight>(config);
     TRY(allow_shared_memory(kernel, task.plan.all));
     weight_maps maps = {};
     TRY(describe(maps, task));

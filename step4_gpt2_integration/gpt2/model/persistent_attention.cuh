@@ -1,195 +1,148 @@
 // persistent_attention.cuh — attention in decode_persistent.cu
 //
-//   attention_part   request_first   a thread's first keys and values, which are in the cache already
-//                    attend          attention to the block's keys of each head, sent to the cluster
-//   merge_heads      attention of the cluster's heads, from the parts of its blocks
+//   group_attention   each group of lanes has a key
+//   tile_attention    a warp has 16 keys, which its tensor cores multiply together: 64 channels a head in 16 bits
+//   attention_for     the one that a kernel uses
+//     request_first     a thread's first keys and values, which are in the cache already
+//     attend            attention to the block's keys of each head, sent to the cluster
+//   merge_heads       attention of the cluster's heads, from the parts of its blocks
 //
 // Key j belongs to the block whose rank is j modulo the number of ranks. So a block reads the keys that it wrote, beside the prompt's.
+// Scores are logarithms to the base 2. A part of a head has a float for each channel, then the largest score and the sum of the exponentials.
 #ifndef GPT2_PERSISTENT_ATTENTION_CUH
 #define GPT2_PERSISTENT_ATTENTION_CUH
 
 #include "gpt2/model/persistent_block.cuh"
 #include "gpt2/model/vec16.cuh"
 
+#include <cfloat>
 #include <cmath>
+#include <type_traits>
 
-// The lanes that have a key, a group. Each has 16 bytes of it, or of each 64 bytes where tensor cores compute the scores.
-template <class T> __host__ __device__ constexpr int lanes_of_key(int D) {
-    return sizeof(T) == 2 && D == 64 ? (int)quad : D / vec16<T>::size;
-}
-
-enum { ahead = 2 };
-
-// All heads of the cluster: one after the other, or two at a time, each by a team of half of the warps. A thread requests keys and values
-// two rounds before it uses them. Each comes into the registers of one that has been used: to be moved from register to register it would
-// have to be there. fixed_D: D, or 0 for any but 64
-template <class T, int fixed_D, class Weight> struct attention_part {
+// What both kinds know of a layer and a block. fixed_D: D, or 0 for any.
+// cached: of the block's keys, those before the newest one; has_newest: that is its own, too
+template <class T, int fixed_D, class Weight> struct block_attention {
     static constexpr int size = vec16<T>::size;
-    static constexpr int held = fixed_D > 0 ? fixed_D / size / lanes_of_key<T>(fixed_D) : 1;
-    using part_of_key = vec16<T>[held]; // or of a value
-    using some_keys = part_of_key[ahead];
 
     const persistent_block<T, Weight> &block;
     const half_layer &now;
-    const int position, D, lanes, rank;   // lanes: of a group
-    const int heads, teams, team, thread; // thread: in its team
-    const int first, step;                // the thread's first key, and how far it is to the next
-    const int at, next;                   // its first channel, and how far it is to those of its next 16 bytes
-    const int count, newest;              // of the block's keys, with the newest one; its number among them
+    const int D, heads, cached;
+    const bool has_newest;
 
-    __device__ attention_part(const persistent_block<T, Weight> &block, const half_layer &now, int position)
-        : block(block), now(now), position(position), D(fixed_D > 0 ? fixed_D : block.task.D),
-          lanes(lanes_of_key<T>(D)), rank(block_rank()), heads(block.share().heads.count), teams(heads > 1 ? 2 : 1),
-          team(teams == 2 ? (int)threadIdx.x / (threads / 2) : 0), thread((int)threadIdx.x - team * (threads / 2)),
-          first(thread / warp_size * (warp_size / lanes) + thread % warp_size / lanes),
-          step(warps / teams * (warp_size / lanes)), at(thread % lanes * size), next(lanes * size),
-          count((position + ranks - rank) / ranks), newest(position % ranks == rank ? position / ranks : count) {}
+    __device__ block_attention(const persistent_block<T, Weight> &block, const half_layer &now, int position)
+        : block(block), now(now), D(fixed_D > 0 ? fixed_D : block.task.D), heads(block.share().heads.count),
+          cached((int)((unsigned)(position + ranks - 1 - block_rank()) / ranks)),
+          has_newest((unsigned)position % ranks == (unsigned)block_rank()) {}
 
-    // Of a head of the cluster in the cache, at the thread's channels: the block's first key.
-    __device__ int64_t place(int h) const {
-        const persistent_task<T, Weight> &task = block.task;
-        return now.layer * task.cache_stride + ((int64_t)(block.share().heads.first + h) * task.S + rank) * D + at;
-    }
-
-    // The block's key i, or its value, if it exists and is in the cache. of_head: place(h)
-    __device__ void request(part_of_key &to, const T *cache, int64_t of_head, int h, int i) const {
-        if (h >= heads || i >= count || i == newest) { return; }
-#pragma unroll
-        for (int n = 0; n < held; n++) {
-            to[n] = {__ldcg((const uint4 *)(cache + of_head + (int64_t)i * (ranks * D) + n * next))};
-        }
-    }
-
-    __device__ void request_first(some_keys &to, const T *cache, int h) const {
-#pragma unroll
-        for (int i = 0; i < ahead; i++) {
-            for (vec16<T> &part : to[i]) { part = {}; }
-            request(to[i], cache, place(h), h, first + i * step);
-        }
+    // Of a head of the cluster in the cache, in units of 16 bytes: channel d of the block's key i, or of its value. No GPU has room for
+    // more than 2^32 of them.
+    __device__ unsigned place(int h, int i, int d) const {
+        const int first = (block.share().heads.first + h) * block.task.S + block_rank();
+        return (unsigned)now.layer * (unsigned)(block.task.cache_stride / size) +
+               (unsigned)((first + i * ranks) * (D / size) + d / size);
     }
 
     // Query, key or value of the newest position. row: it has the cluster's heads
-    __device__ vec16<T> input(int row, int h, int n) const {
-        const T *inputs = (const T *)(block.dynamic + block.task.plan.heads);
-        return vec16_load(inputs + (row * heads + min(h, heads - 1)) * D + at + n * next);
+    __device__ const T *input(int row, int h) const {
+        return (const T *)(block.dynamic + block.task.plan.heads) + (row * heads + min(h, heads - 1)) * D;
+    }
+
+    __device__ float *outs() const { return (float *)(block.dynamic + block.task.plan.outs); }
+
+    // To the cluster: of the block's part of head h the channels d and d + 1, or the last two numbers, with d = D. Each lane of an octet
+    // sends to another block.
+    __device__ void send(int h, int d, float first, float second) const {
+        const shared_plan &plan = block.task.plan;
+        const size_t part = plan.parts_of_heads + (size_t)(h * ranks + block_rank()) * (D + 2) * sizeof(float);
+        if ((int)threadIdx.x % octet >= ranks) { return; }
+        block.peer().send(part + d * sizeof(float), first, second, plan.arrivals + parts_barrier * sizeof(uint64_t));
+    }
+};
+
+// ---- groups ----
+
+// One head after the other, or two at a time, each by a team of half of the warps. Each lane of a group has 16 bytes of the group's key.
+// Keys and values are requested two rounds before they are used.
+template <class T, int fixed_D, class Weight> struct group_attention : block_attention<T, fixed_D, Weight> {
+    using base = block_attention<T, fixed_D, Weight>;
+    using base::block, base::D, base::heads, base::cached, base::has_newest, base::size;
+    struct key_value {
+        vec16<T> key, value;
+    };
+    using requested = key_value[2];
+
+    const int lanes, teams, team, thread; // lanes: of a group; thread: in its team
+    const int first, step, at;            // the thread's first key, how far it is to the next; its first channel
+
+    __device__ group_attention(const persistent_block<T, Weight> &block, const half_layer &now, int position)
+        : base(block, now, position), lanes(D / size), teams(heads > 1 ? 2 : 1),
+          team(teams == 2 ? (int)threadIdx.x / (threads / 2) : 0), thread((int)threadIdx.x - team * (threads / 2)),
+          first(thread / warp_size * (warp_size / lanes) + thread % warp_size / lanes),
+          step(warps / teams * (warp_size / lanes)), at(thread % lanes * size) {}
+
+    static int outs_floats(int D) { return threads / (D / size) * (D + 2); }
+
+    // The block's key i. Zeros, if it is not in the cache.
+    __device__ key_value fetch(int h, int i) const {
+        if (h >= heads || i >= cached) { return {}; }
+        const unsigned from = this->place(h, i, at);
+        return {{__ldcg((const uint4 *)block.task.k + from)}, {__ldcg((const uint4 *)block.task.v + from)}};
+    }
+
+    __device__ void request_first(requested &keys, int h) const {
+        keys[0] = fetch(h, first), keys[1] = fetch(h, first + step);
     }
 
     // keys: the first of head `team`
-    __device__ void attend(some_keys &keys) const {
+    __device__ void attend(requested &keys) const {
         const persistent_task<T, Weight> &task = block.task;
-        const float log2_scale = task.scale * 1.4426950408889634f; // scores are logarithms to the base 2
+        const float log2_scale = task.scale * 1.4426950408889634f;
         const int width = D + 2;
-        float *outs = (float *)(block.dynamic + task.plan.outs) + team * step * width;
+        float *outs = this->outs() + team * step * width;
         for (int h = team; h < heads + team; h += teams) { // all threads as often
-            const int mine = h < heads ? count : 0;
-            const int64_t of_head = place(h);
-            some_keys values;
-            request_first(values, task.v, h);
+            const int newest = h < heads && has_newest ? cached : -1, mine = h < heads ? cached + has_newest : 0;
             if (h == team) {
-                block.heads().wait(now.layers_before, threadIdx.x == 0, block.flags());
+                block.heads().wait(this->now.layers_before, threadIdx.x == 0, block.flags());
             } else {
-                request_first(keys, task.k, h);
+                request_first(keys, h);
             }
-            if (newest < mine && (newest & (step - 1)) == first) { // step is a power of two
-                const int64_t to = of_head + (int64_t)newest * (ranks * D);
-                for (int n = 0; n < held; n++) {
-                    *(uint4 *)(task.k + to + n * next) = input(1, h, n).bits;
-                    *(uint4 *)(task.v + to + n * next) = input(2, h, n).bits;
-                }
+            const key_value newest_key = {vec16_load(this->input(1, h) + at), vec16_load(this->input(2, h) + at)};
+            if (newest >= 0 && (newest & (step - 1)) == first) { // step is a power of two
+                const unsigned to = this->place(h, newest, at);
+                *((uint4 *)task.k + to) = newest_key.key.bits, *((uint4 *)task.v + to) = newest_key.value.bits;
             }
-            const query_of_lane query(*this, h);
-            float o[held * size] = {}, m = -INFINITY, l = 0.0f; // of the group
+            float query[size], o[size] = {}, m = -INFINITY, l = 0.0f; // of the group
+            unpack(query, vec16_load(this->input(0, h) + at));
 #pragma unroll 1
-            for (int base = first; base < mine + first; base += ahead * step) { // all threads of a team as often
-#pragma unroll
-                for (int a = 0; a < ahead; a++) {
-                    const int i = base + a * step;
-                    if (i >= mine + first) { break; }
-                    if (i == newest) {
-                        for (int n = 0; n < held; n++) { keys[a][n] = input(1, h, n), values[a][n] = input(2, h, n); }
-                    }
-                    const float s = query.times(keys[a], lanes) * log2_scale;
-                    request(keys[a], task.k, of_head, h, i + ahead * step);
-                    if (i < mine) {
-                        const float highest = fmaxf(m, s), smaller = exp2f(m - highest), weight = exp2f(s - highest);
-                        m = highest, l = l * smaller + weight;
-#pragma unroll
-                        for (int n = 0; n < held; n++) {
-                            float value[size];
-                            unpack(value, values[a][n]);
-                            for (int e = 0; e < size; e++) {
-                                o[n * size + e] = o[n * size + e] * smaller + weight * value[e];
-                            }
-                        }
-                    }
-                    request(values[a], task.v, of_head, h, i + ahead * step);
-                }
+            for (int i = first; i < mine + first; i += step) { // all threads of a team as often
+                const key_value key = i == newest ? newest_key : keys[0];
+                keys[0] = keys[1], keys[1] = fetch(h, i + 2 * step);
+                float values[size], s = 0.0f;
+                unpack(values, key.key);
+                for (int e = 0; e < size; e++) { s += query[e] * values[e]; }
+                for (int offset = lanes / 2; offset > 0; offset /= 2) { s += __shfl_xor_sync(all_lanes, s, offset); }
+                if (i >= mine) { continue; }
+                const float highest = fmaxf(m, s * log2_scale), smaller = exp2f(m - highest);
+                const float weight = exp2f(s * log2_scale - highest);
+                m = highest, l = l * smaller + weight;
+                unpack(values, key.value);
+                for (int e = 0; e < size; e++) { o[e] = o[e] * smaller + weight * values[e]; }
             }
 
             if (h > team) { meet_block(); } // outs are free
             float *of_group = outs + first * width;
 #pragma unroll
-            for (int n = 0; n < held; n++) {
-#pragma unroll
-                for (int e = 0; e < size; e++) { of_group[at + n * next + e] = o[n * size + e]; }
-            }
+            for (int e = 0; e < size; e++) { of_group[at + e] = o[e]; }
             if (at == 0) { of_group[D] = m, of_group[D + 1] = l; }
             meet_block();
             if (h < heads) { send_groups(outs, h, min(mine, step)); }
         }
     }
 
-    // Of a head, at the lane's channels: floats; or a factor of the tensor cores' instruction, which multiplies eight keys by it. Of 16 bytes of
-    // a key it has the first and third pair in rows 0 to 7, and the others in rows 8 to 15. So the factor's even columns have the query's
-    // first and third pair, and the odd ones the others. Every lane of a group gets both parts of its key's score.
-    struct query_of_lane {
-        static constexpr bool on_tensor_cores = held > 1;
-        float values[on_tensor_cores ? 1 : size];
-        uint32_t pairs[held][2];
-
-        __device__ query_of_lane(const attention_part &part, int h) {
-            if constexpr (on_tensor_cores) {
-                const bool odd = (int)threadIdx.x / quad % 2 == 1;
-#pragma unroll
-                for (int n = 0; n < held; n++) {
-                    const uint4 bits = part.input(0, h, n).bits;
-                    pairs[n][0] = odd ? bits.y : bits.x, pairs[n][1] = odd ? bits.w : bits.z;
-                }
-            } else {
-                unpack(values, part.input(0, h, 0));
-            }
-        }
-
-        // The product with the group's key. All lanes of a warp call.
-        __device__ float times(const vec16<T> (&key)[held], int lanes) const {
-            if constexpr (on_tensor_cores) {
-                (void)lanes;
-                float sums[4] = {};
-#pragma unroll
-                for (int n = 0; n < held; n++) {
-                    const uint4 &k = key[n].bits;
-                    multiply_add<T>(sums, {k.x, k.y, k.z, k.w}, pairs[n][0], pairs[n][1]);
-                }
-                return sums[0] + sums[3];
-            } else {
-                float of_key[size], sum = 0.0f;
-                unpack(of_key, key[0]);
-                for (int e = 0; e < size; e++) { sum += values[e] * of_key[e]; }
-                for (int offset = lanes / 2; offset > 0; offset /= 2) {
-                    sum += __shfl_xor_sync(all_lanes, sum, offset);
-                }
-                return sum;
-            }
-        }
-    };
-
     // The sum over the groups that have keys. An octet has two channels, and each of its lanes some groups, four of them at a time.
     __device__ void send_groups(const float *outs, int h, int used) const {
         constexpr int together = 4;
-        const shared_plan &plan = block.task.plan;
         const int width = D + 2, reader = thread % octet;
-        const size_t to = plan.parts_of_heads + (size_t)(h * ranks + rank) * width * sizeof(float);
-        const size_t barrier = plan.arrivals + parts_barrier * sizeof(uint64_t);
         for (int base = 0; base < D / 2; base += octets / teams) {
             const int pair = base + thread / octet, d = 2 * min(pair, D / 2 - 1);
             float top = -INFINITY, sum = 0.0f, a = 0.0f, b = 0.0f;
@@ -215,15 +168,218 @@ template <class T, int fixed_D, class Weight> struct attention_part {
                 }
             }
             sum = over_octet(sum), a = over_octet(a), b = over_octet(b);
-            if (pair >= D / 2 || reader >= ranks) { continue; }
-            block.peer().send(to + d * sizeof(float), a, b, barrier);
-            if (pair == 0) { block.peer().send(to + D * sizeof(float), top, sum, barrier); }
+            if (pair < D / 2) { this->send(h, d, a, b); }
+            if (pair == 0) { this->send(h, D, top, sum); }
         }
     }
 };
 
-// Into x of the projection. An octet has two channels, and each of its lanes the part of a rank. per_unit: of x in digits
-template <class T, int fixed_D, class Weight>
+// ---- tiles ----
+
+// Attention to several sets of keys, at two channels. Each lane of an octet has the part of a set, or of none.
+struct attention_of_octet {
+    float top, sum, a, b;
+
+    // d: the first of the two channels
+    __device__ attention_of_octet(const float *part, int D, int d, bool there) {
+        top = highest_of_octet(part[D]);
+        const float weight = there ? exp2f(part[D] - top) : 0.0f;
+        sum = over_octet(weight * part[D + 1]), a = over_octet(weight * part[d]), b = over_octet(weight * part[d + 1]);
+    }
+};
+
+// Two heads at a time, each by a team of half of the warps. Each warp has a part, and the newest key is another.
+//
+// A round is 16 keys for each warp of a team. They are requested a round before they are used, into the registers of those that have been
+// used: to be moved from register to register they would have to be there. The tensor cores multiply them together. With g = lane / 4 and
+// t = lane % 4 a lane has, for i = 0 and 1,
+//   keys 8 i + g, channels 8 t to 8 t + 7, and those 32 further       (16, 64) keys times the query, which is in all columns
+//   values 8 i + 2 t and the next one, channels 8 g to 8 g + 7        (64, 16) channels times the weights: their upper halves in even
+//                                                                     columns, and what these leave in odd ones
+template <class T, class Weight> struct tile_attention : block_attention<T, 64, Weight> {
+    using base = block_attention<T, 64, Weight>;
+    using base::block, base::heads, base::cached, base::has_newest, base::size;
+    using of_lane = vec16<T>[2][2];
+    struct requested {
+        of_lane keys = {}, values = {};
+    };
+
+    static constexpr int D = 64, teams = 2, of_team = warps / teams, parts = of_team + 1,
+                         pitch = D + 4; // of a part: 16-byte aligned
+    static constexpr int keys_of_warp = 16, round_keys = of_team * keys_of_warp;
+    static constexpr unsigned of_key = ranks * D / size; // from a key to the block's next
+    const int team, warp, lane, g, t;                    // warp: in its team
+
+    __device__ tile_attention(const persistent_block<T, Weight> &block, const half_layer &now, int position)
+        : base(block, now, position), team((int)threadIdx.x / (threads / teams)),
+          warp((int)threadIdx.x / warp_size % of_team), lane((int)threadIdx.x % warp_size), g(lane / 4), t(lane % 4) {}
+
+    static int outs_floats(int) { return teams * parts * pitch; }
+
+    __device__ int first_key() const { return warp * keys_of_warp + g; }
+    __device__ int first_value() const { return warp * keys_of_warp + 2 * t; }
+    __device__ unsigned place_of_keys(int h) const { return this->place(h, first_key(), t * size); }
+    __device__ unsigned place_of_values(int h) const { return this->place(h, first_value(), g * size); }
+    __device__ int in_cache(int h) const { return h < heads ? cached : 0; }
+    __device__ float *part_of(int i) const { return this->outs() + (team * parts + i) * pitch; }
+
+    // The lane's of a round. first: the number of the first one; from: its place
+    __device__ void request_keys(of_lane &keys, int first, unsigned from, int count) const {
+        const uint4 *k = (const uint4 *)block.task.k + from;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                if (first + 8 * i < count) { keys[i][n] = {__ldcg(k + 8 * i * of_key + n * (D / 2 / size))}; }
+            }
+        }
+    }
+
+    __device__ void request_values(of_lane &values, int first, unsigned from, int count) const {
+        const uint4 *v = (const uint4 *)block.task.v + from;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                if (first + 8 * i + n < count) { values[i][n] = {__ldcg(v + (8 * i + n) * of_key)}; }
+            }
+        }
+    }
+
+    __device__ void request_first(requested &first, int h) const {
+        request_keys(first.keys, first_key(), place_of_keys(h), in_cache(h));
+        request_values(first.values, first_value(), place_of_values(h), in_cache(h));
+    }
+
+    // first: of head `team`
+    __device__ void attend(requested &first) const {
+        const float log2_scale = block.task.scale * 1.4426950408889634f;
+        of_lane &keys = first.keys, &values = first.values;
+        for (int h = team; h < heads + team; h += teams) { // all threads as often
+            const int count = in_cache(h);
+            if (h == team) {
+                block.heads().wait(this->now.layers_before, threadIdx.x == 0, block.flags());
+            } else {
+                meet_block(); // outs are free
+                request_first(first, h);
+            }
+            if (warp == of_team - 1) { add_newest(h, log2_scale); }
+            float sums[4][4] = {}, m = -FLT_MAX, l = 0.0f; // m: of the warp; l: of the lane's keys
+            int key = first_key(), value = first_value();
+            unsigned next_keys = place_of_keys(h), next_values = place_of_values(h);
+#pragma unroll 1
+            for (int done = 0; done < count; done += round_keys) {
+                float products[2][4] = {};
+#pragma unroll
+                for (int n = 0; n < 2; n++) {
+                    const uint4 &first = keys[0][n].bits, &second = keys[1][n].bits,
+                                q = vec16_load(this->input(0, h) + t * size + n * D / 2).bits;
+                    multiply_add<T>(products[n], {first.x, second.x, first.y, second.y}, q.x, q.y);
+                    multiply_add<T>(products[n], {first.z, second.z, first.w, second.w}, q.z, q.w);
+                }
+                float s[2], highest = m;
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    s[i] = (products[0][2 * i] + products[1][2 * i]) * log2_scale;
+                    if (key + 8 * i >= count) { s[i] = -INFINITY; }
+                    highest = fmaxf(highest, s[i]);
+                }
+                key += round_keys, next_keys += round_keys * of_key;
+                request_keys(keys, key, next_keys, count);
+                for (int offset = 4; offset < warp_size; offset *= 2) {
+                    highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, offset));
+                }
+                const float smaller = exp2f(m - highest);
+                m = highest, l *= smaller;
+#pragma unroll
+                for (auto &sum : sums) {
+#pragma unroll
+                    for (float &element : sum) { element *= smaller; }
+                }
+                uint32_t weights[2];
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    const float weight = exp2f(s[i] - highest);
+                    l += weight;
+                    const uint2 words =
+                        words_of<T>(__shfl_sync(all_lanes, weight, 8 * t), __shfl_sync(all_lanes, weight, 8 * t + 4));
+                    weights[i] = g % 2 == 0 ? words.x : words.y;
+                }
+#pragma unroll
+                for (int c = 0; c < 4; c++) {
+                    const uint2 first = channels_of(values[0], c), second = channels_of(values[1], c);
+                    multiply_add<T>(sums[c], {first.x, first.y, second.x, second.y}, weights[0], weights[1]);
+                }
+                value += round_keys, next_values += round_keys * of_key;
+                request_values(values, value, next_values, count);
+            }
+
+            for (int offset = 4; offset < warp_size; offset *= 2) { l += __shfl_xor_sync(all_lanes, l, offset); }
+            if (t == 0) {
+                float *of_warp = part_of(warp);
+#pragma unroll
+                for (int c = 0; c < 4; c += 2) {
+                    *(float4 *)(of_warp + g * size + 2 * c) =
+                        make_float4(sums[c][0] + sums[c][1], sums[c][2] + sums[c][3], sums[c + 1][0] + sums[c + 1][1],
+                                    sums[c + 1][2] + sums[c + 1][3]);
+                }
+                if (g == 0) { of_warp[D] = m, of_warp[D + 1] = l; }
+            }
+            meet_block();
+            if (h < heads) { send_part(h); }
+        }
+    }
+
+    // By one warp: the newest key and value, into the cache, and the part of that key alone.
+    __device__ void add_newest(int h, float log2_scale) const {
+        const persistent_task<T, Weight> &task = block.task;
+        const bool there = has_newest && h < heads;
+        const int d = 2 * lane;
+        const two_elements<T> key = load_two(this->input(1, h) + d), value = load_two(this->input(2, h) + d);
+        const float2 q = to_floats(load_two(this->input(0, h) + d)), k = to_floats(key), v = to_floats(value);
+        const float s = warp_sum(q.x * k.x + q.y * k.y) * log2_scale;
+        float *part = part_of(of_team);
+        part[d] = v.x, part[d + 1] = v.y;
+        if (lane == 0) { part[D] = there ? s : -FLT_MAX, part[D + 1] = there ? 1.0f : 0.0f; }
+        if (!there) { return; }
+        const int64_t to = (int64_t)this->place(h, cached, 0) * size + d;
+        *(two_elements<T> *)(task.k + to) = key, *(two_elements<T> *)(task.v + to) = value;
+    }
+
+    // The sum of the team's parts, to the cluster. An octet has two channels, and each of its lanes a part.
+    __device__ void send_part(int h) const {
+        const int reader = lane % octet;
+#pragma unroll 1
+        for (int d = 2 * (warp * (warp_size / octet) + lane / octet); d < D; d += 2 * octets / teams) {
+            const attention_of_octet all(part_of(min(reader, parts - 1)), D, d, reader < parts);
+            this->send(h, d, all.a, all.b);
+            if (d == 0) { this->send(h, D, all.top, all.sum); }
+        }
+    }
+
+    // Channels 8 g + 2 c and the next of the lane's two values: a register each.
+    __device__ static uint2 channels_of(const vec16<T> (&values)[2], int c) {
+        const uint4 &first = values[0].bits, &second = values[1].bits;
+        const uint32_t pairs[4][2] = {
+            {first.x, second.x}, {first.y, second.y}, {first.z, second.z}, {first.w, second.w}};
+        return make_uint2(__byte_perm(pairs[c][0], pairs[c][1], 0x5410), __byte_perm(pairs[c][0], pairs[c][1], 0x7632));
+    }
+};
+
+// ---- the one of a kernel ----
+
+// W: the columns of a warp. Measured: with tiles 124M (W 96) is 5 % slower at position 64, and larger sizes are 7 to 11 % faster at 1000.
+template <class T> __host__ __device__ constexpr bool takes_tiles(int D, int W) {
+    return sizeof(T) == 2 && D == 64 && W > 96;
+}
+
+template <class T, class Weight, int W, int fixed_D>
+using attention_for =
+    std::conditional_t<takes_tiles<T>(fixed_D, W), tile_attention<T, Weight>, group_attention<T, fixed_D, Weight>>;
+
+// Into x of the projection. An octet has two channels, and each of its lanes the part of a rank. fixed_D: D, or 0 for any; per_unit: of x
+// in digits
+template <int fixed_D, class T, class Weight>
 __device__ inline void merge_heads(const persistent_block<T, Weight> &block, const half_layer &now, float per_unit) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
@@ -235,11 +391,8 @@ __device__ inline void merge_heads(const persistent_block<T, Weight> &block, con
     for (int base = 0; base < pairs; base += octets) {
         const int pair = min(base + (int)threadIdx.x / octet, pairs - 1), h = pair / (D / 2),
                   d = 2 * (pair - h * (D / 2));
-        const float *part = parts + (h * ranks + min(reader, ranks - 1)) * (D + 2);
-        const float top = highest_of_octet(part[D]), weight = reader < ranks ? exp2f(part[D] - top) : 0.0f;
-        const float sum = over_octet(weight * part[D + 1]);
-        const float over_sum = __fdividef(1.0f, sum);
-        const float a = over_octet(weight * part[d]) * over_sum, b = over_octet(weight * part[d + 1]) * over_sum;
+        const attention_of_octet all(parts + (h * ranks + min(reader, ranks - 1)) * (D + 2), D, d, reader < ranks);
+        const float over_sum = __fdividef(1.0f, all.sum), a = all.a * over_sum, b = all.b * over_sum;
         uint2 words;
         if constexpr (coded<Weight>) { // two octets have four channels
             words = digits_of_two(a, b, per_unit, octet);

@@ -112,7 +112,7 @@ template <class T, class Weight, int W> struct stream_keeper {
                     data,
                     [&](int n) {
                         const int part = min(lane + n % parts_each * (int)quad, parts - 1);
-                        return from + part * C + column_of(n / parts_each);
+                        return from + (part * C + column_of(n / parts_each));
                     },
                     now.tag - (after_attention ? 0 : 1), block.flags());
             }

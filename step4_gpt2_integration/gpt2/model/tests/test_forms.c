@@ -454,7 +454,7 @@ static const struct gpt2_config persistent_configs[] = {
     CONFIG(400, 41, 2, 1, 16),
     CONFIG(40, 64, 3, 2, 256),
     CONFIG(24, 1501, 1, 17, 544),
-    CONFIG(14, 50, 1, 13, 832),
+    CONFIG(150, 50, 1, 13, 832),
     CONFIG(14, 50, 1, 10, 1280),
     CONFIG(14, 50, 1, 21, 1344),
     RELATIVE(16, 50, 128, 2, 2, 16, GPT2_GELU_ERF, true, true),
