@@ -3,8 +3,9 @@
 #define STATUS_H
 
 enum {
-    CUDA_NOT_SUPPORTED = 801, /* cudaErrorNotSupported: "not started", from a skeleton */
-    BLAS_ERROR = 100000,      /* + a cublasStatus_t */
+    CUDA_INVALID_CONFIGURATION = 9, /* cudaErrorInvalidConfiguration: a grid or block that no GPU has */
+    CUDA_NOT_SUPPORTED = 801,       /* cudaErrorNotSupported: "not started", from a skeleton */
+    BLAS_ERROR = 100000,            /* + a cublasStatus_t */
 };
 
 #endif

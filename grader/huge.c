@@ -7,16 +7,15 @@
 #include "common/status.h"
 #include "judge.h"
 
-enum { MORE = 1 << 20 };
-static const long COUNTED = 1l << 31;
+static const long ELEMENTS = (1l << 32) - (1l << 26); /* at most; an index of 32 bits is unambiguous */
 
 int huge_cases(const struct op *op, enum op_type type, struct test_case cases[HUGE_CASES]) {
     static const int columns[HUGE_CASES] = {768, 5000};
     if (op_is_on_sequences(op)) { return 0; }
     for (int i = 0; i < HUGE_CASES; i++) {
-        long C = columns[i], rows = (COUNTED + MORE) / C + 1;
+        long C = columns[i], rows = ELEMENTS / C;
         struct op_sizes sizes = {.N = (int)rows, .C = (int)C, .eps = 1e-5f};
-        if (op_is_on_matrices(op)) { sizes = op_causal_sizes(type, 1, (int)(rows / C) + 1, (int)C, 0.125f); }
+        if (op_is_on_matrices(op)) { sizes = op_causal_sizes(type, 1, (int)(rows / C), (int)C, 0.125f); }
         cases[i] = (struct test_case){.sizes = sizes, .values = VALUES_NORMAL, .huge = true};
         cases[i].sizes.type = type;
         op_sizes_complete(op, &cases[i].sizes);
@@ -35,9 +34,8 @@ struct evidence_case *huge_call(const struct device *device, const struct op *op
     }
     shown->test = *test;
     job.huge = true;
-    if (device->call(device->context, &job, none, result, &shown->findings) == CHILD_OK && shown->findings) {
-        shown->finding_count = result->finding_count;
-        judge_findings(shown);
-    }
+    if (device->call(device->context, &job, none, result, &shown->findings) != CHILD_OK) { return shown; }
+    shown->finding_count = shown->findings ? result->finding_count : 0;
+    judge_huge(op, result, shown);
     return shown;
 }

@@ -1,6 +1,7 @@
-/* huge.h — calls with more elements than an int counts: 2^31 and some. A kernel that computes an index in int, n * C + c, is
+/* huge.h — calls with more elements than an int counts: nearly 2^32. A kernel that computes an index in int, n * C + c, is
  * right in every smaller call. The tensors have no data (common/runner/huge.cpp), so such a call takes no memory and little
- * time; it shows one thing, an access 2^31 elements before a tensor.
+ * time. It shows three things: an access up to 2^31 elements before a tensor; an output of which no block wrote anything from
+ * element 2^31 on, which is half of it; and a launch that is refused for its grid.
  */
 #ifndef HUGE_H
 #define HUGE_H

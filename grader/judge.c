@@ -161,7 +161,7 @@ static const struct finding_record *telling_finding(const struct evidence_case *
     return telling;
 }
 
-void judge_findings(struct evidence_case *shown) {
+static void judge_findings(struct evidence_case *shown) {
     const struct finding_record *finding = telling_finding(shown);
     struct failure *failure = &shown->failure;
     if (!finding) { return; }
@@ -197,6 +197,21 @@ static void judge_status(const struct op *op, const struct result *result, struc
                  result->status ? "the launcher returned" : "after the call CUDA reports", shown->status,
                  result->error_name, result->error_text);
     }
+}
+
+void judge_huge(const struct op *op, const struct result *result, struct evidence_case *shown) {
+    const int tensor = result->unwritten - 1;
+    judge_findings(shown);
+    if (shown->failure.kind != FAILURE_NONE) { return; }
+    if (tensor >= 0 && tensor < op_tensor_count(op)) {
+        judge_describe(&shown->failure, FAILURE_UNWRITTEN, &shown->test);
+        shown->failure.tensor = tensor;
+        snprintf(shown->failure.text, sizeof shown->failure.text,
+                 "nothing of %s is written from element 2^31 on, where half of its elements are",
+                 op->tensor[tensor].name);
+        return;
+    }
+    judge_status(op, result, shown);
 }
 
 static void judge_repeat(const struct op *op, const struct evidence *evidence, struct evidence_case *shown) {

@@ -27,7 +27,7 @@ void judge_describe(struct failure *failure, enum failure_kind kind, const struc
  * shown->got. */
 void judge_call(const struct exchange *exchange, const struct evidence *evidence, struct evidence_case *shown);
 
-/* Only the findings. */
-void judge_findings(struct evidence_case *shown);
+/* Of a call without buffers (huge.h): only the findings, an output of which a part is not written, and the status. */
+void judge_huge(const struct op *op, const struct result *result, struct evidence_case *shown);
 
 #endif

@@ -71,7 +71,7 @@ void report_where(FILE *out, const struct op *op, const struct failure *failure)
                 sizes->lengths ? "with lengths" : "no lengths");
     }
     if (failure->test.huge) {
-        fprintf(out, ", all elements 0, the first and last blocks alone");
+        fprintf(out, ", all elements 0, 16 blocks of each launch alone");
     } else {
         fprintf(out, ", values %s", failure->values);
     }

@@ -12,12 +12,12 @@
 enum { FORMAT_VERSION = 1 };
 
 static const char *const kinds[] = {
-    [FAILURE_NONE] = "none",           [FAILURE_BUILD] = "build",     [FAILURE_MISSING] = "missing",
-    [FAILURE_CRASH] = "crash",         [FAILURE_TIMEOUT] = "timeout", [FAILURE_STATUS] = "status",
-    [FAILURE_FINDING] = "finding",     [FAILURE_WRONG] = "wrong",     [FAILURE_MODIFIED] = "modified",
-    [FAILURE_OVERRUN] = "overrun",     [FAILURE_REPEAT] = "repeat",   [FAILURE_INVARIANT] = "invariant",
-    [FAILURE_SILENT] = "silent",       [FAILURE_ON_HOST] = "host",    [FAILURE_SLOW] = "slow",
-    [FAILURE_UNCOUNTED] = "uncounted",
+    [FAILURE_NONE] = "none",           [FAILURE_BUILD] = "build",         [FAILURE_MISSING] = "missing",
+    [FAILURE_CRASH] = "crash",         [FAILURE_TIMEOUT] = "timeout",     [FAILURE_STATUS] = "status",
+    [FAILURE_FINDING] = "finding",     [FAILURE_WRONG] = "wrong",         [FAILURE_MODIFIED] = "modified",
+    [FAILURE_OVERRUN] = "overrun",     [FAILURE_REPEAT] = "repeat",       [FAILURE_INVARIANT] = "invariant",
+    [FAILURE_SILENT] = "silent",       [FAILURE_ON_HOST] = "host",        [FAILURE_SLOW] = "slow",
+    [FAILURE_UNCOUNTED] = "uncounted", [FAILURE_UNWRITTEN] = "unwritten",
 };
 
 /* N, C, the launcher's other sizes, and what a causal softmax takes besides. */

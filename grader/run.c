@@ -33,7 +33,8 @@ static const char *runner_message(void *context) {
 
 static const char *const quiet[] = {"SIMT_QUIET=1", NULL}; /* findings arrive as records */
 static const char *const quiet_small[] = {"SIMT_QUIET=1", "SIMT_SMALL_DEVICE=1", NULL};
-static const char *const for_huge[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
+static const char *const for_huge[] = {"SIMT_QUIET=1",  "SIMT_THREADS=1", "SIMT_BLOCKS=16",
+                                       "SIMT_SPREAD=1", "TRACE_LINES=1",  NULL};
 static const char *const for_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "TRACE_LINES=1", NULL};
 static const char *const for_host_lines[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4", "TRACE_LINES=1", NULL};
 static const char *const for_tracing_small[] = {"SIMT_QUIET=1", "SIMT_THREADS=1", "SIMT_BLOCKS=4",

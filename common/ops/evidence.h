@@ -21,9 +21,8 @@ struct test_case {
     bool shuffled;  /* CPU backend: blocks in another order */
     bool rehearsed; /* preceded by a call on the same pointers with other inputs */
     bool refused;   /* CPU backend: every launch fails, and the launcher must return the error */
-    bool
-        huge; /* more elements than an int counts; only the first and last blocks run, on zeros, and nothing is compared */
-    bool small; /* CPU backend: a device with fewer multiprocessors and less shared memory */
+    bool huge;      /* more elements than an int counts; only some blocks run, on zeros, and nothing is compared */
+    bool small;     /* CPU backend: a device with fewer multiprocessors and less shared memory */
     uint64_t seed;
 };
 
@@ -43,6 +42,7 @@ enum failure_kind {
     FAILURE_REPEAT,   /* two calls differ */
     FAILURE_INVARIANT,
     FAILURE_SILENT,    /* a launch was refused, and the launcher returned 0 */
+    FAILURE_UNWRITTEN, /* nothing is written to a part of an output */
     FAILURE_ON_HOST,   /* the result is right, but computed on the host */
     FAILURE_SLOW,      /* traffic or parallelism misses its target */
     FAILURE_UNCOUNTED, /* less traffic was counted than the results need */

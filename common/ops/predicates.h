@@ -13,9 +13,10 @@ evidence_predicate shows_refused;      /* a status that no fault of a running ke
 evidence_predicate shows_leftover;     /* "not started" is returned after a launch */
 evidence_predicate shows_endless;      /* a call with few elements has no end; and did not end as `argument` says */
 evidence_predicate shows_late_timeout; /* calls with fewer elements were right */
-evidence_predicate shows_huge;         /* only a call with more elements than an int counts fails */
-evidence_predicate shows_finding;      /* argument: enum simt_finding_kind of the first failure */
-evidence_predicate shows_ending;       /* argument: enum child_status with which the first failure's process ended */
+/* Only a call with more elements than an int counts fails, in this way (argument: enum failure_kind). */
+evidence_predicate shows_huge;
+evidence_predicate shows_finding; /* argument: enum simt_finding_kind of the first failure */
+evidence_predicate shows_ending;  /* argument: enum child_status with which the first failure's process ended */
 evidence_predicate shows_past_small_tensor, shows_small_tensor, shows_out_of_bounds_by_one, shows_out_of_bounds_tail,
     shows_output_read;
 evidence_predicate shows_zero_grid, shows_grid_rounds_to_zero, shows_grid_too_tall, shows_block_too_large;

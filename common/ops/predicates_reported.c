@@ -5,7 +5,7 @@
 #include "../status.h"
 #include "predicates.h"
 
-enum { CUDA_INVALID_CONFIGURATION = 9, BLOCK_LIMIT = 1024, VECTOR = 4, VECTOR_BYTES = 16 };
+enum { BLOCK_LIMIT = 1024, VECTOR = 4, VECTOR_BYTES = 16 };
 
 bool shows_failure_kind(const struct evidence *evidence, int argument) {
     const struct evidence_case *first = evidence_failure(evidence);
@@ -50,9 +50,8 @@ bool shows_late_timeout(const struct evidence *evidence, int argument) {
 }
 
 bool shows_huge(const struct evidence *evidence, int argument) {
-    (void)argument;
     const struct evidence_case *first = evidence_failure(evidence);
-    return first && first->test.huge;
+    return first && first->test.huge && (int)first->failure.kind == argument;
 }
 
 bool shows_finding(const struct evidence *evidence, int argument) {

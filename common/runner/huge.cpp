@@ -1,9 +1,10 @@
 /* huge.cpp — a call with more elements than an int counts, in a traced program. No buffers are sent: each tensor is a range of
- * addresses that has no memory until a kernel uses it, and holds zeros. Only the first and last blocks of a launch run
- * (SIMT_BLOCKS).
+ * addresses that has no memory until a kernel uses it, and holds zeros. Only some blocks of a launch run, at equal distances
+ * (SIMT_BLOCKS, SIMT_SPREAD).
  *
- * The tensors lie far apart. An index that has passed 2^31 in an int is negative, so its access is 2^31 elements before the
- * tensor, where there is nothing: it faults, and the fault is a finding.
+ * The tensors lie far apart. An index that has passed 2^31 in an int is negative, so its access is up to 2^31 elements before
+ * the tensor, where there is nothing: it faults, and the fault is a finding. A guard may hide such an index. So the pages of an
+ * output are looked at, too: half of its elements come from 2^31 on, and none of these pages has memory if no block wrote there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ namespace {
 constexpr size_t REACH = (size_t)9 << 30; /* more than 2^31 elements of 4 bytes */
 constexpr size_t PAGE = (size_t)1 << 16;
 constexpr unsigned SECONDS = 3;
+constexpr size_t COUNTED = (size_t)1 << 31;   /* elements */
+constexpr size_t HUGE_PAGE = (size_t)1 << 21; /* the system may give as much memory for one access */
 
 struct place {
     const char *name;
@@ -91,16 +94,42 @@ bool describe(const space &s, struct finding_record *record) {
     return false;
 }
 
+/* Does a page between the addresses have memory? True also if the system does not say. */
+bool has_memory(char *begin, char *end) {
+    static unsigned char resident[(size_t)1 << 18];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), most = sizeof resident * page;
+    begin = (char *)(((uintptr_t)begin + page - 1) / page * page);
+    for (; begin < end; begin += most) {
+        size_t bytes = (size_t)(end - begin) < most ? (size_t)(end - begin) : most;
+        if (mincore(begin, bytes, resident) != 0) { return true; }
+        for (size_t i = 0; i < (bytes + page - 1) / page; i++) {
+            if (resident[i] & 1) { return true; }
+        }
+    }
+    return false;
+}
+
+/* 1 + the first output of which nothing was written from element 2^31 on; 0: there is none. */
+int unwritten(const struct op *op, const struct op_sizes *sizes, const space &s) {
+    for (int i = 0; i < s.count; i++) {
+        const size_t size = op_element_bytes(op, i, sizes->type), first = COUNTED * size + HUGE_PAGE;
+        if (!op_is_output(op, i) || s.tensor[i].bytes <= first) { continue; }
+        if (!has_memory(s.tensor[i].begin + first, s.tensor[i].begin + s.tensor[i].bytes)) { return i + 1; }
+    }
+    return 0;
+}
+
 struct arguments {
     launcher *function;
     const struct job *job;
     void *tensors[OP_MAX_TENSORS];
     cudaStream_t stream;
+    int status;
 };
 
 void call_learner(void *data) {
     struct arguments *a = (struct arguments *)data;
-    a->function(0, a->tensors, &a->job->sizes, a->stream);
+    a->status = a->function(0, a->tensors, &a->job->sizes, a->stream);
 }
 
 } // namespace
@@ -109,7 +138,7 @@ extern "C" void run_huge(const struct job *job) {
     const struct op *op = op_find(job->op);
     if (!op) { _exit(1); }
     struct result result = result_make(job);
-    struct arguments arguments = {launcher_find(job->op, job->sizes.type, 0), job, {}, nullptr};
+    struct arguments arguments = {launcher_find(job->op, job->sizes.type, 0), job, {}, nullptr, -1};
     struct finding_record record;
     space s = {};
     simt_findings_clear();
@@ -118,9 +147,13 @@ extern "C" void run_huge(const struct job *job) {
         for (int i = 0; i < s.count; i++) { arguments.tensors[i] = s.tensor[i].bytes ? s.tensor[i].begin : nullptr; }
         alarm(SECONDS); /* a block that goes through the whole tensor ends the process, which says nothing */
         simt_confine(call_learner, &arguments);
-        cudaDeviceSynchronize();
+        const bool good = cudaDeviceSynchronize() == cudaSuccess && arguments.status == 0;
         alarm(0);
         result.finding_count = describe(s, &record);
+        if (good && simt_finding_count() == 0) { result.unwritten = unwritten(op, &job->sizes, s); }
+        if (arguments.status == cudaErrorInvalidConfiguration) {
+            result_set_error(&result, arguments.status, cudaSuccess);
+        }
     }
     result.sticky = 1; /* the process ends, and with it the addresses */
     wire_write(&result, sizeof result);

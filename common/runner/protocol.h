@@ -17,7 +17,7 @@
 #include "../ops/ops.h"
 #include "../simt/simt.h"
 
-enum { PROTOCOL_VERSION = 3, PROTOCOL_FD = 3, PROGRESS_FD = 4 };
+enum { PROTOCOL_VERSION = 4, PROTOCOL_FD = 3, PROGRESS_FD = 4 };
 
 #define PROTOCOL_MAGIC 0x6b6c6162u /* "klab" */
 
@@ -87,6 +87,7 @@ struct result {
     int atom_count, comparison_count; /* traced programs: uint64_t and struct comparison follow the findings */
     uint64_t block_events;            /* traced programs: basic blocks that were executed */
     int line_count;                   /* JOB_LINES: struct line_record follow */
+    int unwritten; /* a huge call: 1 + the output of which nothing was written from element 2^31 on; 0: none */
     /* JOB_TIME */
     int copy_launches;          /* per batch of the copy; launch i uses set i of the tensors */
     int sets;                   /* at least as many */

@@ -143,6 +143,7 @@ struct simt_settings {
     bool
         small_device; /* 2 multiprocessors, 48 KiB of shared memory for a block: code for small devices runs at small sizes */
     uint64_t most_blocks; /* of a launch that is not cooperative, run only its first and last: so many; 0: all */
+    bool spread_blocks;   /* or its first, its last, and others at equal distances between them */
 };
 void simt_settings_get(struct simt_settings *out);
 void simt_settings_set(const struct simt_settings *settings);

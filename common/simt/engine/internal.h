@@ -150,11 +150,11 @@ struct simt_block {
 struct simt_launch {
     const char *kernel; /* pretty name */
     struct dim grid, block;
-    uint64_t blocks;  /* that run: grid.x * grid.y * grid.z, less those that settings.most_blocks skips, */
-    uint64_t skipped; /* which are in the middle */
+    uint64_t blocks;  /* that run: grid.x * grid.y * grid.z, less those that settings.most_blocks skips */
+    uint64_t skipped; /* in the middle, or between those that run, which are spread */
     size_t dynamic_shared;
     bool cooperative;
-    bool shuffled;
+    bool shuffled, spread;
     uint64_t serial; /* counts from 1 */
     uint64_t first_block_serial;
     void (*entry)(const void *closure);

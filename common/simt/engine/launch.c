@@ -166,6 +166,7 @@ void simt_launch_kernel(const char *kernel, void (*entry)(const void *), const v
         .dynamic_shared = next.shared,
         .cooperative = next.cooperative,
         .shuffled = simt_settings.shuffled_order,
+        .spread = simt_settings.spread_blocks,
         .entry = entry,
         .closure = closure,
         .order = &order,

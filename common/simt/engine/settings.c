@@ -37,6 +37,7 @@ __attribute__((constructor(101))) static void read_environment(void) {
     simt_settings.quiet = number("SIMT_QUIET", 0, 1, 0) == 1;
     simt_settings.small_device = number("SIMT_SMALL_DEVICE", 0, 1, 0) == 1;
     simt_settings.most_blocks = (uint64_t)number("SIMT_BLOCKS", 0, INT32_MAX, 0);
+    simt_settings.spread_blocks = number("SIMT_SPREAD", 0, 1, 0) == 1;
 }
 
 void simt_settings_get(struct simt_settings *out) {

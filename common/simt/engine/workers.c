@@ -81,9 +81,13 @@ void order_share(struct simt_block *block) {
 
 /* Rank to block: itself, or a permutation in which neighbours are far apart. */
 uint64_t order_linear(const struct simt_launch *launch, uint64_t rank) {
+    __extension__ typedef unsigned __int128 wide;
+    if (launch->skipped && launch->spread && launch->blocks > 1) {
+        uint64_t last = launch->blocks + launch->skipped - 1;
+        return (uint64_t)((wide)rank * last / (launch->blocks - 1));
+    }
     if (launch->skipped) return rank < launch->blocks / 2 ? rank : rank + launch->skipped;
     if (!launch->shuffled || launch->blocks < 2) return rank;
-    __extension__ typedef unsigned __int128 wide;
     return (uint64_t)((wide)(launch->blocks - 1 - rank) * launch->order->permutation % launch->blocks);
 }
 

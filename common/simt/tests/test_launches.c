@@ -50,3 +50,20 @@ Test(launches, hints_and_old_names) {
     cr_assert_eq(line, 0, "line %d", line);
     expect_none();
 }
+
+uint64_t run_marks(void);
+static uint64_t marks(unsigned most, bool spread) {
+    struct simt_settings settings;
+    simt_settings_get(&settings);
+    settings.most_blocks = most, settings.spread_blocks = spread;
+    simt_settings_set(&settings);
+    return run_marks();
+}
+Test(launches, some_of_the_blocks) {
+    const uint64_t all = ((uint64_t)1 << 33) - 1, last = (uint64_t)1 << 32;
+    cr_expect_eq(marks(0, true), all);
+    cr_expect_eq(marks(33, true), all);
+    cr_expect_eq(marks(5, false), last | last >> 1 | last >> 2 | 3, "the first and the last");
+    cr_expect_eq(marks(5, true), last | last >> 8 | last >> 16 | last >> 24 | 1, "at equal distances");
+    cr_expect_eq(marks(2, true), last | 1);
+}

@@ -181,3 +181,18 @@ extern "C" int run_hints(void) {
     EXPECT(cudaGetLastError() == cudaErrorPeerAccessNotEnabled);
     return 0;
 }
+
+__global__ void mark(int *p) {
+    p[blockIdx.x] = 1;
+}
+
+// Bit b: block b of 33 ran.
+extern "C" uint64_t run_marks(void) {
+    int *p = managed();
+    uint64_t ran = 0;
+    mark<<<33, 1>>>(p);
+    if (cudaDeviceSynchronize() != cudaSuccess) { return 0; }
+    for (int b = 0; b < 33; b++) { ran |= (uint64_t)p[b] << b; }
+    cudaFree(p);
+    return ran;
+}
