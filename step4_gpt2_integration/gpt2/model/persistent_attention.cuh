@@ -19,6 +19,18 @@
 #include <cmath>
 #include <type_traits>
 
+// Attention to several sets of keys, at two channels. Each lane of an octet has the part of a set, or of none.
+struct attention_of_octet {
+    float top, sum, a, b;
+
+    // d: the first of the two channels
+    __device__ attention_of_octet(const float *part, int D, int d, bool there) {
+        top = highest_of_octet(part[D]);
+        const float weight = there ? exp2f(part[D] - top) : 0.0f;
+        sum = over_octet(weight * part[D + 1]), a = over_octet(weight * part[d]), b = over_octet(weight * part[d + 1]);
+    }
+};
+
 // What both kinds know of a layer and a block. fixed_D: D, or 0 for any.
 // cached: of the block's keys, those before the newest one; has_newest: that is its own, too
 template <class T, int fixed_D, class Weight> struct block_attention {
@@ -176,18 +188,6 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
 
 // ---- tiles ----
 
-// Attention to several sets of keys, at two channels. Each lane of an octet has the part of a set, or of none.
-struct attention_of_octet {
-    float top, sum, a, b;
-
-    // d: the first of the two channels
-    __device__ attention_of_octet(const float *part, int D, int d, bool there) {
-        top = highest_of_octet(part[D]);
-        const float weight = there ? exp2f(part[D] - top) : 0.0f;
-        sum = over_octet(weight * part[D + 1]), a = over_octet(weight * part[d]), b = over_octet(weight * part[d + 1]);
-    }
-};
-
 // Two heads at a time, each by a team of half of the warps. Each warp has a part, and the newest key is another.
 //
 // A round is 16 keys for each warp of a team. They are requested a round before they are used, into the registers of those that have been
@@ -223,45 +223,45 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
     __device__ int in_cache(int h) const { return h < heads ? cached : 0; }
     __device__ float *part_of(int i) const { return this->outs() + (team * parts + i) * pitch; }
 
-    // The lane's of a round. first: the number of the first one; from: its place
-    __device__ void request_keys(of_lane &keys, int first, unsigned from, int count) const {
-        const uint4 *k = (const uint4 *)block.task.k + from;
+    // The lane's 16 bytes of the keys of a round, or of its values. first: the number of the first one; from: its place. The second ones are of
+    // the key that comes `next` later, or half a head further.
+    template <int next>
+    __device__ void request(of_lane &to, const T *cache, int first, unsigned from, int count) const {
+        constexpr unsigned to_second = next > 0 ? next * of_key : D / 2 / size;
+        const uint4 *at = (const uint4 *)cache + from;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
 #pragma unroll
             for (int n = 0; n < 2; n++) {
-                if (first + 8 * i < count) { keys[i][n] = {__ldcg(k + 8 * i * of_key + n * (D / 2 / size))}; }
+                if (first + 8 * i + n * next < count) { to[i][n] = {__ldcg(at + 8 * i * of_key + n * to_second)}; }
             }
         }
+    }
+
+    __device__ void request_keys(of_lane &keys, int first, unsigned from, int count) const {
+        request<0>(keys, block.task.k, first, from, count);
     }
 
     __device__ void request_values(of_lane &values, int first, unsigned from, int count) const {
-        const uint4 *v = (const uint4 *)block.task.v + from;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-#pragma unroll
-            for (int n = 0; n < 2; n++) {
-                if (first + 8 * i + n < count) { values[i][n] = {__ldcg(v + (8 * i + n) * of_key)}; }
-            }
-        }
+        request<1>(values, block.task.v, first, from, count);
     }
 
-    __device__ void request_first(requested &first, int h) const {
-        request_keys(first.keys, first_key(), place_of_keys(h), in_cache(h));
-        request_values(first.values, first_value(), place_of_values(h), in_cache(h));
+    __device__ void request_first(requested &round, int h) const {
+        request_keys(round.keys, first_key(), place_of_keys(h), in_cache(h));
+        request_values(round.values, first_value(), place_of_values(h), in_cache(h));
     }
 
-    // first: of head `team`
-    __device__ void attend(requested &first) const {
+    // round: the first of head `team`
+    __device__ void attend(requested &round) const {
         const float log2_scale = block.task.scale * 1.4426950408889634f;
-        of_lane &keys = first.keys, &values = first.values;
+        of_lane &keys = round.keys, &values = round.values;
         for (int h = team; h < heads + team; h += teams) { // all threads as often
             const int count = in_cache(h);
             if (h == team) {
                 block.heads().wait(this->now.layers_before, threadIdx.x == 0, block.flags());
             } else {
                 meet_block(); // outs are free
-                request_first(first, h);
+                request_first(round, h);
             }
             if (warp == of_team - 1) { add_newest(h, log2_scale); }
             float sums[4][4] = {}, m = -FLT_MAX, l = 0.0f; // m: of the warp; l: of the lane's keys
@@ -368,7 +368,8 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
 
 // ---- the one of a kernel ----
 
-// W: the columns of a warp. Measured: with tiles 124M (W 96) is 5 % slower at position 64, and larger sizes are 7 to 11 % faster at 1000.
+// W: the columns of a warp. Measured: with tiles 124M (W 96) is 5 % slower at position 64, and larger sizes are 7 to 11 % faster at 1000
+// (docs/decode.md).
 template <class T> __host__ __device__ constexpr bool takes_tiles(int D, int W) {
     return sizeof(T) == 2 && D == 64 && W > 96;
 }

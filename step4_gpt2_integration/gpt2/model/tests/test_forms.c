@@ -447,7 +447,8 @@ Test(forms, a_full_sequence_rests) {
 
 /* ---- decoding in one kernel ---- */
 
-/* Heads of 64, 8, 16, 128 and 32 channels; clusters without a head, and with several; each width of a warp. */
+/* Heads of 64, 8, 16, 128 and 32 channels; clusters without a head, and with several; each width of a warp; a second round of keys in
+ * tiles, with 832 channels. */
 static const struct gpt2_config persistent_configs[] = {
     CONFIG(150, 50, 1, 2, 128),
     CONFIG(16, 50, 2, 2, 16),
