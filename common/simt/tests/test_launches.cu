@@ -3,6 +3,8 @@
 // false. The codes of the launch bounds were seen on an H200 under CUDA 13.
 #include "expect.cuh"
 
+#include <stdint.h>
+
 static int *managed() {
     int *pointer = nullptr;
     cudaMallocManaged(&pointer, 64 * sizeof *pointer);
