@@ -28,8 +28,8 @@ const struct op_mistake cache_mistakes[] = {
 
 static const struct op_mistake shown[] = {
     {.id = "wiring-decoding",
-     .fact = "the results of the prompt are right, the next token's are wrong: check what the prompt stores and "
-             "decoding reads",
+     .fact = "the results of the prompt are right, the next token's are wrong: check the cache, and what depends on "
+             "the number of rows",
      .hint = 2,
      .kernel = "gpt2_decode/decodes_from_prompt",
      .predicate = shows_steps,
@@ -40,6 +40,6 @@ static const struct op_mistake shown[] = {
 const struct op_reference op_reference_gpt2_decode = {
     .compute = model_decode,
     .fill = transformer_fill,
-    .mistakes = {transformer_mistakes_reported, attention_mistakes, decode_mistakes, model_mistakes, cache_mistakes,
-                 shown, transformer_mistakes_shown},
+    .mistakes = {transformer_mistakes_reported, attention_mistakes, decode_mistakes, block_mistakes, model_mistakes,
+                 cache_mistakes, shown, transformer_mistakes_shown},
 };
