@@ -164,10 +164,20 @@ static const struct op_mistake reported[] = {
      .fact =
          "accesses are out of bounds only where the count is no multiple of a 16-byte vector: check the last vector",
      .hint = 3,
+     .kernel = "residual_forward/vectors_past_the_end",
+     .predicate = shows_out_of_bounds_tail,
+     .argument = 1},
+    {.id = "tail-out-of-bounds",
+     .fact =
+         "accesses are out of bounds only where the count is no multiple of 4 (16-bit types: 8): which index passes "
+         "the last row's end?",
+     .hint = 3,
      .kernel = "residual_forward/pairs_past_the_end",
      .predicate = shows_out_of_bounds_tail},
     {.id = "out-of-bounds-by-one",
-     .cause = "a thread or loop does not stop at the end: guard with `if (i >= count) return;`, loop with `c < C`",
+     .fact =
+         "an access is just past the end: guard with `if (i >= count) return;`, loop with `c < C`, or is an index one "
+         "too large?",
      .hint = 3,
      .kernel = "bias_add/guard_off_by_one",
      .predicate = shows_out_of_bounds_by_one},

@@ -1,4 +1,5 @@
 /* predicates_reported.c — predicates over findings of the CPU backend, statuses, and endings of the process. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../runner/protocol.h"
@@ -181,17 +182,23 @@ bool shows_small_tensor(const struct evidence *evidence, int argument) {
     return shows_past_small_tensor(evidence, argument) && fails_with_rows_and_columns(evidence);
 }
 
-/* Accesses are out of bounds only if the number of elements, or of columns, is no multiple of a vector, and then mostly. */
+/* The size of the access in "Invalid __global__ read of size 16 bytes". */
+static long access_bytes(const char *text) {
+    const char *at = strstr(text, "of size ");
+    return at ? strtol(at + strlen("of size "), NULL, 10) : 0;
+}
+
+/* Accesses are out of bounds only if the number of elements, or of columns, is no multiple of a vector, and then mostly.
+ * argument 1: the first of them is wider than an element. */
 bool shows_out_of_bounds_tail(const struct evidence *evidence, int argument) {
-    (void)argument;
-    int tails = 0, right_tails = 0, wholes = 0;
+    int tails = 0, right_tails = 0, wholes = 0, vector = evidence->type == TYPE_F32 ? VECTOR : 2 * VECTOR;
     if (!evidence_finding_says(evidence, SIMT_OUT_OF_BOUNDS, "")) { return false; }
+    if (argument && access_bytes(evidence_failure(evidence)->failure.text) <= VECTOR_BYTES / vector) { return false; }
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         long N = shown->test.sizes.N, C = shown->test.sizes.C;
         bool outside = shown->failure.kind == FAILURE_FINDING && shown->failure.finding == SIMT_OUT_OF_BOUNDS;
         if (N == 0 || (!outside && shown->failure.kind != FAILURE_NONE)) { continue; }
-        int vector = evidence->type == TYPE_F32 ? VECTOR : 2 * VECTOR;
         bool tail = N * C % vector != 0 || C % vector != 0;
         if (outside && !tail) { return false; }
         tails += outside;

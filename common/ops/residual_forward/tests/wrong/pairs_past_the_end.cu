@@ -1,4 +1,4 @@
-// step: step1  op: residual_forward  diagnosis: vector-tail-out-of-bounds
+// step: step1  op: residual_forward  diagnosis: tail-out-of-bounds
 // reason: Two elements a thread, and the last pair has only one.
 #include "common/cuda_check.h"
 #include "ops/residual_forward/contract.h"
