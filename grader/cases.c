@@ -76,6 +76,7 @@ static void add_shapes(struct case_list *list) {
     } else if (!op_is_on_matrices(list->op) && !too_large(list, 349, 769)) {
         add(list, 349, 769, VALUES_NORMAL);
     }
+    add_usual(list, 3, 40, 1, 40); /* whole vectors of every type, but no whole warp: for the diagnosis of tails */
 }
 
 static void add_matrix_values(struct case_list *list, enum input_values values) {
