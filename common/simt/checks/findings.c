@@ -166,6 +166,27 @@ static void file_entry(struct entry *entry, bool in_launch) {
     }
 }
 
+/* The sequence of a finding that was taken back, for the one in its place. */
+static __thread struct vacancy {
+    bool is_open;
+    uint64_t sequence;
+} vacancy;
+
+void report_replace(enum simt_finding_kind kind, uintptr_t pc, uint64_t rank) {
+    struct source_place place = simt_source_place(pc);
+    struct simt_finding finding = {.kind = kind, .file = place.file, .line = place.line, .text = ""};
+    pthread_mutex_lock(&lock);
+    struct entry *same = find_same(&pending, &finding);
+    if (same && same->rank == rank) {
+        size_t i = 0;
+        while (pending.entry[i] != same) i++;
+        pending.entry[i] = pending.entry[--pending.count]; /* sorted at the end */
+        vacancy = (struct vacancy){true, same->sequence};
+        entry_free(same);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
                  const char *format, ...) {
     char *message = NULL, kernel[512] = "";
@@ -204,7 +225,8 @@ void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const
     free(message);
     entry->rank = thread ? thread->block->rank : UINT64_MAX;
     pthread_mutex_lock(&lock);
-    entry->sequence = sequence++;
+    entry->sequence = vacancy.is_open ? vacancy.sequence : sequence++;
+    vacancy.is_open = false;
     file_entry(entry, thread != NULL);
     pthread_mutex_unlock(&lock);
     preempt_off--;

@@ -12,16 +12,29 @@
 #include <string.h>
 
 /* The reports of this launch. Each pair of source places is reported once, as an error and as a note; again only by a block
- * of lower rank, so that with several OS threads the same block is named in every run. */
+ * of lower rank, so that with several OS threads the same block is named in every run; or if lanes of one warp were reported,
+ * and the same block has such a pair in two warps, which __syncwarp() does not order. */
 enum { REPORTS = 256 };
 struct report {
     uint32_t low, high;
-    bool note;
+    uint32_t pc; /* of the access at which it was found */
+    bool note, in_warp;
     uint64_t rank;
 };
 static struct report reported[REPORTS];
 static unsigned reports;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_in_warp(const struct race *race) {
+    const struct simt_warp *warp = race->request->warp;
+    return !race->other_block && !race->other_warp && race->other->block == race_block_number(warp->block) &&
+           who_warp(race->other->who) == warp->index;
+}
+
+/* Does the race say more than the report of the same block? */
+static bool replaces(const struct race *race, const struct report *report) {
+    return report->rank == race->request->warp->block->rank && report->in_warp && !is_in_warp(race);
+}
 
 /* The report to fill in; NULL if the race is known, or there are too many. */
 static struct report *find_locked(const struct race *race) {
@@ -31,7 +44,7 @@ static struct report *find_locked(const struct race *race) {
     unsigned i = 0;
     while (i < reports && (reported[i].low != low || reported[i].high != high || reported[i].note != race->same_value))
         i++;
-    if (i == REPORTS || (i < reports && reported[i].rank <= rank)) return NULL;
+    if (i == REPORTS || (i < reports && reported[i].rank <= rank && !replaces(race, &reported[i]))) return NULL;
     return &reported[i];
 }
 
@@ -88,8 +101,7 @@ static const char *advice(const struct race *race) {
     if (race->same_value) return "Both store the same value, so the result does not depend on the order";
     if (race->other_block || race->other->block != race_block_number(warp->block))
         return "Blocks run in any order: only the end of the kernel orders the two accesses";
-    if (race->other_warp || who_warp(race->other->who) != warp->index)
-        return "No __syncthreads() lies between the two accesses";
+    if (!is_in_warp(race)) return "No __syncthreads() lies between the two accesses";
     return "The lanes of a warp do not run in lockstep: no __syncwarp() lies between the two accesses";
 }
 
@@ -98,8 +110,13 @@ void race_report(const struct race *race) {
     struct report *report = find_locked(race);
     if (report) {
         uint32_t a = race->request->pc, b = race->other->pc;
-        reports += report == &reported[reports];
-        *report = (struct report){a < b ? a : b, a < b ? b : a, race->same_value, race->request->warp->block->rank};
+        uint64_t rank = race->request->warp->block->rank;
+        if (report == &reported[reports]) {
+            reports++;
+        } else if (replaces(race, report)) {
+            report_replace(race->same_value ? SIMT_RACE_SAME_VALUE : SIMT_RACE, report->pc, rank);
+        }
+        *report = (struct report){a < b ? a : b, a < b ? b : a, a, race->same_value, is_in_warp(race), rank};
     }
     pthread_mutex_unlock(&lock);
     if (report == NULL) return;

@@ -321,6 +321,8 @@ uint64_t arena_next_id(void);
 /* Findings (checks/findings.c). pc 0: no source line. printf-style; the first line of the text is the summary. */
 void simt_report(enum simt_finding_kind kind, bool is_error, uintptr_t pc, const struct simt_thread *thread,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* The next finding of this OS thread takes the place of the block's one of that kind on the line of `pc`. */
+void report_replace(enum simt_finding_kind kind, uintptr_t pc, uint64_t rank);
 
 /* The place of a return address in the learner's code, through inlined header functions. The strings are never freed. */
 struct source_place {

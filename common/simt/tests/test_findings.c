@@ -82,7 +82,7 @@ Test(findings, races_name_the_first_block_with_any_number_of_os_threads) {
         const struct simt_finding *race = find_kind(SIMT_RACE);
         cr_assert_not_null(race);
         cr_expect_eq(race->line, line_of(__FILE__, "late race"));
-        cr_expect(strstr(race->text, "in block (0,0,0)\n    and a Write access"), "%d OS threads: %s", os_threads,
+        cr_expect(strstr(race->text, "in block (0,0,0)\n    and a Read access"), "%d OS threads: %s", os_threads,
                   race->text);
         simt_findings_clear();
     }

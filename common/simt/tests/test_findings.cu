@@ -31,8 +31,8 @@ __global__ void late_race(float *out, const float *in, int n) {
     float sum = 0.0f;
     if (blockIdx.x == 0)
         for (int i = 0; i < n; i++) sum += in[i % 64];
-    s[threadIdx.x] = sum;
-    out[blockIdx.x * 64 + threadIdx.x] = s[(threadIdx.x + 1) % 64]; // here: late race
+    s[threadIdx.x] = sum; // here: late race
+    out[blockIdx.x * 64 + threadIdx.x] = s[(threadIdx.x + 1) % 64];
 }
 
 template <class T> static T *device(int n, bool written) {

@@ -31,6 +31,8 @@ static void expect_race(enum simt_finding_kind kind, const char *mark, const cha
 #define PLANTED(name, mark, other, word) PLANTED_AS(SIMT_RACE, name, mark, other, word)
 
 PLANTED(missing_barrier, "stores its own", "loads another warp's", "No __syncthreads()")
+PLANTED(missing_barrier_before_sum, "every warp stores", "each thread loads all", "No __syncthreads()")
+PLANTED(sum_of_each_warp, "each warp stores apart", "loads of its own warp", "no __syncwarp()")
 PLANTED(missing_syncwarp, "stores in the warp", "loads the neighbour", "no __syncwarp()")
 PLANTED(shuffle_is_no_sync, "stores before the shuffle", "loads behind the shuffle", "no __syncwarp()")
 PLANTED(store_after_load, "loads all parts", "stores for the next phase", "No __syncthreads()")

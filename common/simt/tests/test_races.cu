@@ -8,6 +8,25 @@ __global__ void missing_barrier(int *out, int *) {
 }
 LAUNCH(missing_barrier, 1, 64)
 
+__global__ void missing_barrier_before_sum(int *out, int *) {
+    __shared__ int s[64];
+    s[threadIdx.x] = (int)threadIdx.x; // here: every warp stores
+    int sum = 0;
+    for (int i = 0; i < 64; i++) sum += s[i]; // here: each thread loads all
+    out[threadIdx.x] = sum;
+}
+LAUNCH(missing_barrier_before_sum, 1, 64)
+
+__global__ void sum_of_each_warp(int *out, int *) {
+    __shared__ int s[2][32];
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    s[warp][lane] = (int)lane; // here: each warp stores apart
+    int sum = 0;
+    for (int i = 0; i < 32; i++) sum += s[warp][i]; // here: loads of its own warp
+    out[threadIdx.x] = sum;
+}
+LAUNCH(sum_of_each_warp, 1, 64)
+
 __global__ void missing_syncwarp(int *out, int *) {
     __shared__ int s[32];
     s[threadIdx.x] = (int)threadIdx.x;     // here: stores in the warp
