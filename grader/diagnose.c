@@ -12,14 +12,19 @@
 
 enum { MISTAKE_CASES = 10, MISTAKE_ELEMENTS = 9000 };
 
-static double distance(const struct op *op, const struct evidence_case *shown, double *const values[]) {
+/* The sum of the differences between the case's outputs and the values, which `rounded` rounds as a kernel stores them. More
+ * than `limit` is not summed further. */
+static double distance(const struct op *op, const struct evidence_case *shown, double *const values[], bool rounded,
+                       double limit) {
     double sum = 0.0;
     for (int t = 0; t < op_tensor_count(op); t++) {
         if (!shown->got[t]) { continue; }
-        for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); i < end; i++) {
+        enum op_type type = element_type(op, t, shown->test.sizes.type);
+        for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); i < end && sum <= limit; i++) {
             double rounding = reference_tolerance(shown->condition[t][i]);
-            if (isinf(rounding) || fabs(shown->got[t][i] - values[t][i]) <= rounding) { continue; }
-            sum += evidence_difference(shown->got[t][i], values[t][i]);
+            double value = rounded ? element_round(type, values[t][i]) : values[t][i];
+            if (isinf(rounding) || fabs(shown->got[t][i] - value) <= rounding) { continue; }
+            sum += evidence_difference(shown->got[t][i], value);
         }
     }
     return sum;
@@ -29,7 +34,7 @@ static double distance(const struct op *op, const struct evidence_case *shown, d
 
 /* The difference between the case's outputs and those that the mistake produces. */
 static double distance_of(const struct op_mistake *mistake, int variant, const struct op *op,
-                          const struct evidence_case *shown) {
+                          const struct evidence_case *shown, double limit) {
     double *out[OP_MAX_TENSORS] = {0};
     for (int t = 0; t < op_tensor_count(op); t++) {
         size_t count = op_elements(op, t, &shown->test.sizes);
@@ -39,23 +44,15 @@ static double distance_of(const struct op_mistake *mistake, int variant, const s
     struct op_call call = {
         .op = op, .sizes = &shown->test.sizes, .tensor = (const float *const *)shown->given, .expected = out};
     mistake->compute(&call, variant);
-    for (int t = 0; t < op_tensor_count(op); t++) { /* rounded as a kernel stores it */
-        enum op_type type = element_type(op, t, shown->test.sizes.type);
-        for (size_t i = 0, end = op_elements(op, t, &shown->test.sizes); out[t] && i < end; i++) {
-            out[t][i] = element_round(type, out[t][i]);
-        }
-    }
-    double sum = distance(op, shown, out);
+    double sum = distance(op, shown, out, true, limit);
     for (int t = 0; t < op_tensor_count(op); t++) { free(out[t]); }
     return sum;
 }
 
-/* Does a wrong call agree with the mistake's outputs? In a right call: does the mistake change next to nothing there? */
+/* Do the call's outputs differ from the mistake's by less than a twentieth of the measure? */
 static bool agrees(const struct op_mistake *mistake, int variant, const struct op *op,
-                   const struct evidence_case *shown) {
-    double measure = evidence_case_is_wrong(shown) ? distance(op, shown, shown->expected)
-                                                   : (double)op_elements(op, 0, &shown->test.sizes);
-    return distance_of(mistake, variant, op, shown) <= 0.05 * measure;
+                   const struct evidence_case *shown, double measure) {
+    return distance_of(mistake, variant, op, shown, 0.05 * measure) <= 0.05 * measure;
 }
 
 static long elements_of(const struct evidence_case *shown) {
@@ -81,25 +78,44 @@ static bool only_in_place_are_wrong(const struct evidence *evidence) {
     return true;
 }
 
-static bool agrees_with_wrong_calls(const struct op_mistake *mistake, int variant, const struct evidence *evidence) {
-    int looked = 0;
+/* What all mistakes are compared with. */
+struct compared {
+    const struct evidence *evidence;
+    bool one_path;
+    int count; /* wrong calls, and how far their outputs are from the right ones */
+    const struct evidence_case *wrong[MISTAKE_CASES];
+    double measure[MISTAKE_CASES];
+};
+
+static void add_wrong_calls(struct compared *compared) {
+    const struct evidence *evidence = compared->evidence;
     bool in_place = only_in_place_are_wrong(evidence);
-    for (int i = 0; i < evidence->count && looked < MISTAKE_CASES; i++) {
+    for (int i = 0; i < evidence->count && compared->count < MISTAKE_CASES; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         if (!evidence_case_is_wrong(shown) || (shown->test.in_place && !in_place) || !is_compared(evidence, shown)) {
             continue;
         }
-        if (!agrees(mistake, variant, evidence->op, shown)) { return false; }
-        looked++;
+        compared->measure[compared->count] = distance(evidence->op, shown, shown->expected, false, (double)INFINITY);
+        compared->wrong[compared->count++] = shown;
     }
-    return looked > 0;
 }
 
+static bool agrees_with_wrong_calls(const struct op_mistake *mistake, int variant, const struct compared *with) {
+    for (int i = 0; i < with->count; i++) {
+        if (!agrees(mistake, variant, with->evidence->op, with->wrong[i], with->measure[i])) { return false; }
+    }
+    return with->count > 0;
+}
+
+/* Does the mistake change next to nothing in right calls? */
 static bool agrees_with_right_calls(const struct op_mistake *mistake, int variant, const struct evidence *evidence) {
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
         bool right = shown->returned && shown->failure.kind == FAILURE_NONE && !shown->test.in_place;
-        if (right && is_compared(evidence, shown) && !agrees(mistake, variant, evidence->op, shown)) { return false; }
+        double elements = (double)op_elements(evidence->op, 0, &shown->test.sizes);
+        if (right && is_compared(evidence, shown) && !agrees(mistake, variant, evidence->op, shown, elements)) {
+            return false;
+        }
     }
     return true;
 }
@@ -142,16 +158,14 @@ enum agreement {
     EVERYWHERE
 };
 
-static enum agreement agreement_of(const struct op_mistake *mistake, const struct evidence *evidence) {
-    enum { ENOUGH = 16 }; /* to exclude chance */
+/* Right calls are small, so they are compared first. */
+static enum agreement agreement_of(const struct op_mistake *mistake, const struct compared *with) {
     enum agreement best = NO_AGREEMENT;
     for (int i = 0; i < OP_MAX_VARIANTS && mistake->variant[i]; i++) {
-        int variant = mistake->variant[i];
-        if (!agrees_with_wrong_calls(mistake, variant, evidence)) { continue; }
-        if (agrees_with_right_calls(mistake, variant, evidence)) { return EVERYWHERE; }
-        bool one_path =
-            !only_in_place_are_wrong(evidence) && calls_share_a_path(evidence) && wrong_numbers(evidence) >= ENOUGH;
-        best = one_path ? ON_ONE_PATH : best;
+        bool right = agrees_with_right_calls(mistake, mistake->variant[i], with->evidence);
+        if ((!right && !with->one_path) || !agrees_with_wrong_calls(mistake, mistake->variant[i], with)) { continue; }
+        if (right) { return EVERYWHERE; }
+        best = ON_ONE_PATH;
     }
     return best;
 }
@@ -160,12 +174,17 @@ static enum agreement agreement_of(const struct op_mistake *mistake, const struc
 static int computed_mistakes(const struct evidence *evidence, const struct op_mistake **found, int most,
                              enum agreement *agreement) {
     const struct op_reference *reference = reference_of(evidence->op);
+    enum { ENOUGH = 16 }; /* to exclude chance */
+    struct compared with = {.evidence = evidence};
+    with.one_path =
+        !only_in_place_are_wrong(evidence) && calls_share_a_path(evidence) && wrong_numbers(evidence) >= ENOUGH;
+    add_wrong_calls(&with);
     enum agreement best = ON_ONE_PATH;
     int count = 0;
     for (int i = 0; i < OP_MAX_MISTAKE_LISTS && reference->mistakes[i]; i++) {
         for (const struct op_mistake *mistake = reference->mistakes[i]; mistake->id; mistake++) {
             bool computes = mistake->compute && is_possible(record_of(mistake), evidence);
-            enum agreement here = computes ? agreement_of(mistake, evidence) : NO_AGREEMENT;
+            enum agreement here = computes ? agreement_of(mistake, &with) : NO_AGREEMENT;
             if (here < best) { continue; }
             if (here > best) { count = 0; }
             best = here;
