@@ -473,8 +473,8 @@ static bool shows_flat_rows(const struct evidence *evidence, int argument) {
 const struct op_mistake layernorm_mistakes_shown[] = {
     {.id = "layernorm-one-pass",
      .fact =
-         "only rows with a small deviation beside their mean are wrong: a variance as E[x^2] - E[x]^2 cancels there, "
-         "and eps matters",
+         "only rows with a small deviation beside their mean are wrong: E[x^2] - E[x]^2 cancels there, and a rounded "
+         "mean or eps matters",
      .hint = 1,
      .kernel = "layernorm_forward/one_pass",
      .predicate = shows_one_pass,
