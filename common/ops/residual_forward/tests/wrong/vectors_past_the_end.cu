@@ -14,9 +14,9 @@ __global__ void kernel(float4 *out, const float4 *x, const float4 *residual, siz
 
 int residual_forward_f32(float *out, const float *x, const float *residual, int N, int C, cudaStream_t stream) {
     if (N == 0) { return cudaSuccess; }
-    kernel<<<((size_t)N * C + 1023) / 1024, 256, 0, stream>>>(reinterpret_cast<float4 *>(out),
-                                                              reinterpret_cast<const float4 *>(x),
-                                                              reinterpret_cast<const float4 *>(residual), (size_t)N * C);
+    kernel<<<((size_t)N * C + 1023) / 1024, 256, 0, stream>>>(
+        reinterpret_cast<float4 *>(out), reinterpret_cast<const float4 *>(x),
+        reinterpret_cast<const float4 *>(residual), (size_t)N * C);
     CUDA_CHECK(cudaGetLastError());
     return cudaSuccess;
 }
