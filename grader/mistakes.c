@@ -169,8 +169,8 @@ static const struct op_mistake reported[] = {
      .argument = 1},
     {.id = "tail-out-of-bounds",
      .fact =
-         "accesses are out of bounds only where the count is no multiple of 4 (16-bit types: 8): which index passes "
-         "the last row's end?",
+         "accesses are out of bounds only where the count is no multiple of 4 (16-bit types: 8): which index leaves "
+         "its array there?",
      .hint = 3,
      .kernel = "residual_forward/pairs_past_the_end",
      .predicate = shows_out_of_bounds_tail},

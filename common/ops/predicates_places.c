@@ -326,21 +326,19 @@ bool shows_start_left_out(const struct evidence *evidence, int argument) {
     return left_out(evidence, argument ? first_row : first_column, 0);
 }
 
-/* Most shapes whose columns are no multiple of a vector (argument 0) or of a warp are wrong, and no others. A vector is what
- * counts only if a row of whole vectors that lanes share unevenly is right. */
+/* Most shapes whose columns are no multiple of a vector (argument 0) or of a warp are wrong, and no others. */
 bool shows_tail(const struct evidence *evidence, int argument) {
-    int tails = 0, right_tails = 0, wholes = 0, uneven = 0, group = argument ? argument : vector_elements(evidence);
+    int tails = 0, right_tails = 0, wholes = 0, group = argument ? argument : vector_elements(evidence);
     for (int i = 0; i < evidence->count; i++) {
         const struct evidence_case *shown = evidence->cases[i];
-        bool tail = shown->test.sizes.C % group != 0, wrong = evidence_case_is_wrong(shown);
+        bool tail = shown->test.sizes.C % group != 0;
         if (shown->test.sizes.N == 0 || !shown->returned) { continue; }
-        if (wrong && !tail) { return false; }
-        tails += wrong;
-        right_tails += tail && !wrong;
-        wholes += !tail;
-        uneven += !tail && shown->test.sizes.C % WARP != 0;
+        if (evidence_case_is_wrong(shown) && !tail) { return false; }
+        tails += evidence_case_is_wrong(shown);
+        right_tails += tail && !evidence_case_is_wrong(shown);
+        wholes += !evidence_case_is_wrong(shown) && !tail;
     }
-    return tails > 2 && wholes > 2 && right_tails <= tails && (argument || uneven > 0);
+    return tails > 2 && wholes > 2 && right_tails <= tails;
 }
 
 /* The first call is right, and nearly all later ones are wrong, also at shapes that were right before. */
