@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             break;
         }
 
-        keeper.begin(token, block.position_at(step));
+        keeper.begin(token, block.position_at(step), step);
         for (int half = 0; half <= 2 * L; half++) {
             block.dynamic = dynamic + unknown_zero();
             reader.ring = ring_of(block.dynamic, plan);
@@ -171,7 +171,9 @@ __global__ void __launch_bounds__(block_threads, 1)
             const int columns_kind = attention ? projection : mlp,
                       columns_layer = min(layer, L - 1); // not of the logits
             column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch,
-                                               task.scales[columns_kind] + columns_layer * task.scales_stride);
+                                               task.scales[columns_kind] + columns_layer * task.scales_stride,
+                                               (attention ? task.block.attention_bias : task.block.mlp_bias) +
+                                                   columns_layer * task.weights_stride);
             const float2 norm = multiply_whole_rows(
                 block, reader, rows, now, 1.0f / units, &turn,
                 [&] {
@@ -206,11 +208,9 @@ __global__ void __launch_bounds__(block_threads, 1)
                 }
             }
             if (kind == logits) { break; }
-            // Clusters that have heads: all, or each of them one.
-            const int from = attention && task.H < clusters ? block.share().heads.first : cluster_index();
-            packet *const to = (attention ? task.packets.projected : task.packets.expanded) + (int64_t)from * C;
             multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
-                             1.0f / (attention ? units_of_value : units_of_hidden), to, now.tag, [&] {
+                             1.0f / (attention ? units_of_value : units_of_hidden),
+                             attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise, [&] {
                                  if (!attention) {
                                      block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
                                      return;
@@ -279,6 +279,7 @@ template <class T, class Weight> static shared_plan plan_for(const gpt2_config &
     };
     take(plan.state, 1, sizeof(block_state));
     take(plan.own, (size_t)columns / 2, sizeof(float2));
+    take(plan.others, (size_t)columns, sizeof(total));
     for (int i = 0; i < 2; i++) {
         take(plan.x[i], (size_t)warps * W * halves<T>, sizeof(T));
         take(plan.statistics[i], ranks * warps, sizeof(float2));
@@ -408,8 +409,8 @@ bool decode_persistent_takes(const gpt2_device &device, const gpt2_config &confi
 static packet_buffers lay_out(arena &from, const gpt2_config &config) {
     const int C = config.channels;
     packet_buffers buffers;
-    from.take(buffers.projected, (int64_t)most_clusters * C);
-    from.take(buffers.expanded, (int64_t)most_clusters * C);
+    from.take(buffers.attended, C);
+    from.take(buffers.expanded, C);
     from.take(buffers.candidates, 2 * most_clusters * ranks);
     from.take(buffers.weighed, 2 * most_clusters * ranks);
     from.take(buffers.drawn, 2);
@@ -518,7 +519,8 @@ template <class T, class Weight> static int run(gpt2_device &device, tensors<T> 
     }
     task.tag = (unsigned)memory.tag;
     memory.tag += tags;
-    if constexpr (coded<Weight>) { TRY(copy_logits(device, config, task.packets.logits_before, all.work.logits)); }
+    TRY(cudaMemsetAsync(task.packets.attended, 0, 2 * (size_t)config.channels * sizeof(total), device.stream));
+    TRY(copy_logits(device, config, task.packets.logits_before, all.work.logits));
     task.block = w.blocks[0];
     task.k = all.cache[0].k, task.v = all.cache[0].v;
     const auto weights_of = [&](int layer, int kind) {
@@ -568,9 +570,7 @@ template <class T> int decode_persistent_outcome(gpt2_device &device, tensors<T>
     const packet_buffers buffers = lay_out(place, all.config);
     unsigned failed = 0, imprecise = 0;
     TRY(cudaMemcpy(&failed, buffers.failed, sizeof failed, cudaMemcpyDeviceToHost));
-    if (all.scheme == GPT2_INT8) {
-        TRY(cudaMemcpy(&imprecise, buffers.imprecise, sizeof imprecise, cudaMemcpyDeviceToHost));
-    }
+    TRY(cudaMemcpy(&imprecise, buffers.imprecise, sizeof imprecise, cudaMemcpyDeviceToHost));
     if (failed == 0 && imprecise == 0) { return 0; }
     memory.tag = 0; // begin anew
     return failed != 0 ? cudaErrorLaunchTimeout : decode_imprecise;

@@ -3,7 +3,7 @@
 //   multiply_whole_rows   QKV, fc and logits: rows of C weights. A warp has the same columns of each, and waits for those columns of x alone.
 //                         It reads the weights into registers before. The warps meet, and eight lanes add the sums of a row.
 //   multiply_columns      projection and the MLP's second product: of each row the columns that belong to the cluster's heads, or to its
-//                         hidden values. A warp has 16 rows, or 32, and hands over their parts of a sum as packets.
+//                         hidden values. A warp has 16 rows, or 32, and adds their parts to totals of all clusters.
 //
 // In a 16-bit type a lane's 16 bytes of a row are four pairs of columns, and the four registers of a factor of an instruction of the tensor
 // cores (tensor_core.cuh): eight rows of weights fill its 16 rows, the first and the third pair rows 0 to 7, the others rows 8 to 15. The
@@ -242,15 +242,16 @@ template <class T, class Weight, int W> struct column_batch {
     bool early = false;                        // the first batch was loaded before its turn
     uint4 weights[kept_columns<W>][passes][2]; // of the first boxes
     float scales[passes];                      // of codes: of the lane's row of a pass
+    T biases[passes];                          // likewise, in one of the clusters
 
-    __device__ column_batch(const matrix_part<Weight> &part, int layer, int most, const float *of_rows)
+    __device__ column_batch(const matrix_part<Weight> &part, int layer, int most, const float *of_rows,
+                            const T *bias)
         : part(part), of_layer(part.weights + layer * part.layer_stride), boxes(part.runs * part.boxes), most(most) {
-        if constexpr (coded<Weight>) {
 #pragma unroll
-            for (int pass = 0; pass < passes; pass++) {
-                const int row = row_of_lane(pass);
-                scales[pass] = row < part.rows ? of_rows[part.row + row] : 0.0f;
-            }
+        for (int pass = 0; pass < passes; pass++) {
+            const int row = row_of_lane(pass);
+            if constexpr (coded<Weight>) { scales[pass] = row < part.rows ? of_rows[part.row + row] : 0.0f; }
+            biases[pass] = cluster_index() == 0 && row < part.rows ? bias[part.row + row] : T(0.0f);
         }
     }
 
@@ -300,11 +301,11 @@ template <class T, class Weight, int W> struct column_batch {
     }
 };
 
-// to[row] = x times the part's columns, as packets. begin() is called once, when the first weights are in registers. It waits for x. unit:
+// Adds x times the part's columns to to[row]. begin() is called once, when the first weights are in registers. It waits for x. unit:
 // of x in digits
 template <class T, class Weight, int W, class Begin>
 __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
-                                        float unit, packet *to, unsigned tag, Begin begin) {
+                                        float unit, total *to, unsigned *too_large, Begin begin) {
     constexpr int passes = column_batch<T, Weight, W>::passes;
     const int t = (int)threadIdx.x % 4;
     x = x_of_lane<T, Weight>(x);
@@ -342,7 +343,6 @@ __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weig
         reader.release(batch.count);
         batch.done += batch.count;
     }
-    if (batch.boxes == 0) { return; }
 #pragma unroll
     for (int pass = 0; pass < passes; pass++) {
         float both[2]; // of rows g and g + 8
@@ -358,7 +358,9 @@ __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weig
         const int row = batch.row_of_lane(pass);
         float sum = t == 0 ? both[0] : both[1];
         if constexpr (coded<Weight>) { sum *= unit * batch.scales[pass]; }
-        if (t < 2 && row < batch.part.rows) { publish(to + row, bits_of(sum), tag); }
+        sum += to_float(batch.biases[pass]);
+        if (!(fabsf(sum) < most_part)) { sum = 0.0f, atomicExch(too_large, 1u); }
+        if (t < 2 && row < batch.part.rows) { add_to_total(to + row, total_of(sum), 1); }
     }
 }
 

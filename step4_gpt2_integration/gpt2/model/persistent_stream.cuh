@@ -5,7 +5,9 @@
 //                   settle    the mean of that LayerNorm, which the next one takes off
 //   norm_of_stream  that mean, and the deviation
 //
-// A block of each cluster keeps the same columns of the stream, and adds the same parts to them. So the clusters exchange parts of sums, once.
+// A block of each cluster keeps the same columns of the stream. The clusters add parts to two totals of a column: what attention has added to
+// the stream, and what the MLP has. Their sum is the stream: where a step begins, the new embedding less the stream of the step before counts
+// as a part of the MLP's.
 #ifndef GPT2_PERSISTENT_STREAM_CUH
 #define GPT2_PERSISTENT_STREAM_CUH
 
@@ -50,12 +52,11 @@ __device__ inline float units_of_stream(const persistent_task<T, Weight> &task, 
 
 // ---- the stream ----
 
-// A quad of lanes has some pairs of columns. Each lane reads the parts of some clusters, and sends the result to some blocks.
+// A quad of lanes has some pairs of columns. Each lane sends the result to some blocks.
 template <class T, class Weight, int W> struct stream_keeper {
     // The pairs of a quad, in rounds of those that fit into registers.
     static constexpr int most_pairs = (warps * W / 2 / ranks + quads - 1) / quads;
     static constexpr int rounds = (most_pairs + 1) / 2, together = (most_pairs + rounds - 1) / rounds;
-    static constexpr int parts_each = most_clusters / quad;
 
     const persistent_block<T, Weight> &block;
     float pivot, over_deviation; // the mean of the LayerNorm before; 1 / its deviation
@@ -63,8 +64,10 @@ template <class T, class Weight, int W> struct stream_keeper {
     __device__ explicit stream_keeper(const persistent_block<T, Weight> &block) : block(block) {}
 
     __device__ float2 *own() const { return (float2 *)(block.dynamic + block.task.plan.own); }
+    __device__ total *others(int pair) const { return (total *)(block.dynamic + block.task.plan.others) + 2 * pair; }
 
-    __device__ void begin(int token, int position) {
+    // steps: before this one
+    __device__ void begin(int token, int position, int steps) {
         const persistent_task<T, Weight> &task = block.task;
         const T *of_position = task.position_embedding + (int64_t)position * task.C;
         for (int pair = (int)threadIdx.x / quad; pair < block.state().columns.count / 2; pair += quads) {
@@ -76,7 +79,20 @@ template <class T, class Weight, int W> struct stream_keeper {
                 a = to_floats(load_two(task.token_embedding.plain + (int64_t)token * task.C + c));
             }
             const float2 b = to_floats(load_two(of_position + c));
-            if ((int)threadIdx.x % quad == 0) { own()[pair] = make_float2(a.x + b.x, a.y + b.y); }
+            if ((int)threadIdx.x % quad == 0) {
+                const float both[2] = {a.x + b.x, a.y + b.y};
+                own()[pair] = make_float2(both[0], both[1]);
+                total *const others = this->others(pair);
+                for (int e = 0; e < 2; e++) {
+                    const total attended = others[e]; // complete, as `expanded` is
+                    others[e] = total_of(both[e]) - attended;
+                    if (cluster_index() == 0) {
+                        total *const expanded = task.packets.expanded + c + e;
+                        const unsigned parts = gridDim.x / ranks * (unsigned)(steps * task.L) + (unsigned)steps;
+                        add_to_total(expanded, others[e] - (load_total(expanded) - parts), 1);
+                    }
+                }
+            }
         }
         pivot = task.token_embedding.at(token, 0) + to_float(of_position[0]), over_deviation = 0.0f;
         __syncwarp();
@@ -86,13 +102,11 @@ template <class T, class Weight, int W> struct stream_keeper {
     __device__ void take(const half_layer &now) const {
         const persistent_task<T, Weight> &task = block.task;
         const shared_plan &plan = task.plan;
-        const int C = task.C, lane = (int)threadIdx.x % quad, clusters = (int)gridDim.x / ranks;
+        const int lane = (int)threadIdx.x % quad;
         const bool after_attention = now.kind == fc;
         const int64_t at = now.layer * task.weights_stride;
         const block_weights<T> &w = task.block;
-        const packet *from = after_attention ? task.packets.projected : task.packets.expanded;
-        const int parts = after_attention ? min(task.H, clusters) : now.is_first() ? 0 : clusters;
-        const T *bias = after_attention ? w.attention_bias + at : w.mlp_bias + at - task.weights_stride;
+        const total *from = after_attention ? task.packets.attended : task.packets.expanded;
         const T *gain = now.kind == qkv ? w.ln1_weight + at : after_attention ? w.ln2_weight + at : task.final_weight;
         const float per_unit = units_of_stream(task, now, over_deviation);
         const span pairs = {block.state().columns.first / 2, block.state().columns.count / 2};
@@ -101,40 +115,33 @@ template <class T, class Weight, int W> struct stream_keeper {
         for (int round = 0; round < rounds; round++) {
             const auto pair_of = [&](int i) { return (int)threadIdx.x / quad + (round * together + i) * (int)quads; };
             const auto column_of = [&](int i) { return 2 * (pairs.first + min(pair_of(i), pairs.count - 1)); };
-            two_elements<T> gains[together], biases[together] = {}; // before the wait
-            uint32_t data[together * parts_each][2] = {};
+            two_elements<T> gains[together]; // before the wait
+            total totals[together][2] = {};
 #pragma unroll
             for (int i = 0; i < together; i++) { gains[i] = load_two(gain + column_of(i)); }
-            if (parts > 0) {
-#pragma unroll
-                for (int i = 0; i < together; i++) { biases[i] = load_two(bias + column_of(i)); }
-                receive(
-                    data,
-                    [&](int n) {
-                        const int part = min(lane + n % parts_each * (int)quad, parts - 1);
-                        return from + (part * C + column_of(n / parts_each));
-                    },
-                    now.tag - (after_attention ? 0 : 1), block.flags());
+            if (!now.is_first()) {
+                await_totals(
+                    totals, [&](int i) { return from + column_of(i); }, now.parts, block.flags());
             }
 #pragma unroll
             for (int i = 0; i < together; i++) {
                 const int pair = pair_of(i), c = 2 * (pairs.first + pair);
-                float2 sum = {}, value = {};
-                if (pair < pairs.count) { value = own()[pair]; }
-#pragma unroll
-                for (int j = 0; j < parts_each; j++) {
-                    if (lane + j * (int)quad >= parts) { continue; }
-                    sum.x += __uint_as_float(data[i * parts_each + j][0]);
-                    sum.y += __uint_as_float(data[i * parts_each + j][1]);
+                float2 value = {};
+                if (pair < pairs.count) {
+                    if (now.is_first()) {
+                        value = own()[pair];
+                    } else {
+                        const total *const others = this->others(pair);
+                        value = make_float2(value_of(totals[i][0] + others[0]), value_of(totals[i][1] + others[1]));
+                    }
                 }
-                const float2 bias = to_floats(biases[i]), scale = to_floats(gains[i]);
-                value.x += over_quad(sum.x) + bias.x, value.y += over_quad(sum.y) + bias.y;
-                __syncwarp(); // all have read their own
+                const float2 scale = to_floats(gains[i]);
+                __syncwarp(); // all have read the others
                 const float2 off = make_float2(value.x - pivot, value.y - pivot);
                 uint2 words;
                 if constexpr (coded<Weight>) { // two quads have four columns
                     const float2 x = make_float2(off.x * scale.x, off.y * scale.y);
-                    if (parts > 0 && fmaxf(fabsf(x.x), fabsf(x.y)) * per_unit > units_of_bound) {
+                    if (!now.is_first() && fmaxf(fabsf(x.x), fabsf(x.y)) * per_unit > units_of_bound) {
                         atomicExch(task.packets.imprecise, 1u);
                     }
                     words = digits_of_two(x.x, x.y, per_unit, quad);
@@ -142,7 +149,10 @@ template <class T, class Weight, int W> struct stream_keeper {
                     words = words_of<T>(off.x * scale.x * shrink<T>, off.y * scale.y * shrink<T>);
                 }
                 if (pair >= pairs.count) { continue; }
-                if (lane == 0) { own()[pair] = value; }
+                if (lane == 0 && !now.is_first() && now.kind != logits) {
+                    total *const others = this->others(pair);
+                    others[0] = totals[i][0], others[1] = totals[i][1];
+                }
                 moments.x += off.x + off.y, moments.y += off.x * off.x + off.y * off.y;
                 block.send_words(plan.x[now.buffer()] + (size_t)(c / 2) * bytes_of_two, words,
                                  now.buffer() * warps + c / W);
@@ -161,7 +171,12 @@ template <class T, class Weight, int W> struct stream_keeper {
 
     // norm: norm_of_stream
     __device__ void settle(const float2 &norm) {
+        constexpr float most = most_total / 2.0f; // of the mean, and of what is far from it
         pivot += norm.x, over_deviation = norm.y;
+        if (threadIdx.x == 0 &&
+            !(fabsf(pivot) < most && norm.y * norm.y * block.task.per_channel * (most * most) > 1.0f)) {
+            atomicExch(block.task.packets.imprecise, 1u);
+        }
     }
 };
 

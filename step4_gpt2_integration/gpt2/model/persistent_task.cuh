@@ -11,6 +11,7 @@
 #include "gpt2/model/candidate.cuh"
 #include "gpt2/model/cluster.cuh"
 #include "gpt2/model/params.cuh"
+#include "gpt2/model/totals.cuh"
 #include "gpt2/model/weight_ring.cuh"
 
 #include <array>
@@ -43,7 +44,7 @@ struct layer_bounds {
 
 // All packets, in device memory.
 struct packet_buffers {
-    packet *projected, *expanded; // (clusters, C)   parts of the sums that attention and MLP add to the residual stream
+    total *attended, *expanded;   // (C)             what attention and MLP have added to the residual stream, in all layers and steps
     packet *candidates;           // (blocks, 2)     of the next token
     packet *weighed, *drawn;      // (blocks, 2), (2)
     packet *bases;                // (blocks, 2)     memory_of_peer
@@ -53,14 +54,14 @@ struct packet_buffers {
     // `hidden`.
     layer_bounds *bounds;
     unsigned *failed;     // a wait was in vain
-    unsigned *imprecise;  // the unit of a LayerNorm's input in digits was too small or too large
-    float *logits_before; // (V), of codes: the logits before the call
+    unsigned *imprecise;  // a value was too large for the totals; the unit of a LayerNorm's input in digits too small or too large
+    float *logits_before; // (V)  the logits before the call
 };
 
 // Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.
 struct shared_plan {
     size_t state;                 // block_state: 0
-    size_t own;                   // (pairs of the rank, 2)            the residual stream
+    size_t own, others;           // (pairs of the rank, 2)            the residual stream; the totals to which the next ones are added
     size_t x[2];                  // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
     size_t statistics[2];         // (ranks, warps, 2)                 sums of it and of its squares
     size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
@@ -256,7 +257,7 @@ struct half_layer {
     int layer, kind;        // kind: of the product with whole rows: qkv, fc, logits
     unsigned layers_before; // since the kernel began
     unsigned phase;         // how many LayerNorms were in the same buffer before
-    unsigned tag;           // of the parts of sums that it publishes
+    unsigned parts;         // of the totals that it reads: how many there have been
 
     __device__ int buffer() const { return kind == fc; }
     __device__ bool is_first() const { return layer == 0 && kind == qkv; }
@@ -266,8 +267,9 @@ struct half_layer {
 template <class T, class Weight>
 __device__ inline half_layer half_at(const persistent_task<T, Weight> &task, int step, int half) {
     const int layer = half / 2, kind = half == 2 * task.L ? logits : half % 2 == 0 ? qkv : fc;
-    const unsigned layers_before = (unsigned)(step * task.L + layer);
-    return {layer, kind, layers_before, layers_before + (kind == fc ? 0u : (unsigned)step), task.tag + layers_before};
+    const unsigned layers_before = (unsigned)(step * task.L + layer), clusters = gridDim.x / ranks;
+    return {layer, kind, layers_before, layers_before + (kind == fc ? 0u : (unsigned)step),
+            kind == fc ? clusters * (layers_before + 1) : clusters * layers_before + (unsigned)step + 1};
 }
 
 // ---- a layer's parameters that are no matrix ----

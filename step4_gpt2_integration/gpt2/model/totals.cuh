@@ -1,0 +1,60 @@
+// totals.cuh — sums of parts of many blocks, which all of them read, without a barrier
+//
+// A total is a word of 64 bits. Its upper 59 bits count 2^-36, and its lower 5 bits the parts. So a part is added by one atomic
+// instruction, and a reader that finds as many parts as it expects has their sum. Sums of integers are the same in any order.
+//
+// A total is never cleared: all of this is modulo 2^64, and readers know how many parts there were before. A part of the next sum may be
+// added when it depends on results of all readers of this one.
+#ifndef GPT2_TOTALS_CUH
+#define GPT2_TOTALS_CUH
+
+#include "gpt2/model/packets.cuh"
+
+using total = uint64_t;
+
+enum { parts_bits = 5, most_parts = (1 << parts_bits) - 1 };
+constexpr float total_units = 68719476736.0f; // 2^36
+// Beyond these magnitudes a sum might exceed 59 bits: most_parts parts are less than most_total.
+constexpr float most_part = 65536.0f, most_total = 2097152.0f;
+
+// As the upper bits of a total.
+__device__ inline total total_of(float value) {
+    return (total)__float2ll_rn(value * total_units) << parts_bits;
+}
+
+__device__ inline float value_of(total value) {
+    return (float)(long long)value * (1.0f / (total_units * (1 << parts_bits)));
+}
+
+// parts: how many `value` is
+__device__ inline void add_to_total(total *to, total value, unsigned parts) {
+    atomicAdd((unsigned long long *)to, (unsigned long long)(value + parts));
+}
+
+__device__ inline total load_total(const total *from) {
+    return *(const volatile total *)from;
+}
+
+// values[i] = the pair of totals at address(i) less `expected`, the number of all their parts, when they have so many. All loads are issued
+// before the first wait. False: the block gave up before.
+template <int most, class Address>
+__device__ inline bool await_totals(total (&values)[most][2], Address address, unsigned expected,
+                                    const block_flags *flags) {
+    for (;;) {
+        bool all = true;
+#pragma unroll
+        for (int i = 0; i < most; i++) { load_pair(values[i], address(i)); }
+#pragma unroll
+        for (int i = 0; i < most; i++) {
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                values[i][e] -= expected;
+                all &= values[i][e] % (1 << parts_bits) == 0;
+            }
+        }
+        if (all) { return true; }
+        if (has_given_up(flags)) { return false; }
+    }
+}
+
+#endif
