@@ -28,7 +28,7 @@ __device__ inline float value_of(total value) {
 
 // parts: how many `value` is
 __device__ inline void add_to_total(total *to, total value, unsigned parts) {
-    atomicAdd((unsigned long long *)to, (unsigned long long)(value + parts));
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(to), "l"(value + parts) : "memory");
 }
 
 __device__ inline total load_total(const total *from) {
