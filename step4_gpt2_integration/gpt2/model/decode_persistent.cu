@@ -170,10 +170,7 @@ __global__ void __launch_bounds__(block_threads, 1)
             };
             const int columns_kind = attention ? projection : mlp,
                       columns_layer = min(layer, L - 1); // not of the logits
-            column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch,
-                                               task.scales[columns_kind] + columns_layer * task.scales_stride,
-                                               (attention ? task.block.attention_bias : task.block.mlp_bias) +
-                                                   columns_layer * task.weights_stride);
+            column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch);
             const float2 norm = multiply_whole_rows(
                 block, reader, rows, now, 1.0f / units, &turn,
                 [&] {
@@ -181,7 +178,11 @@ __global__ void __launch_bounds__(block_threads, 1)
                     keeper.take(now);
                 },
                 [&] {
-                    if (kind != logits) { columns.load_early(reader); }
+                    if (kind == logits) { return; }
+                    columns.load_constants(task.scales[columns_kind] + layer * task.scales_stride,
+                                           (attention ? task.block.attention_bias : task.block.mlp_bias) +
+                                               layer * task.weights_stride);
+                    columns.load_early(reader);
                 },
                 [&](int run, int row, bool there, float y) {
                     if (kind == logits) {

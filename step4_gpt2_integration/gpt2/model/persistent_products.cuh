@@ -244,9 +244,11 @@ template <class T, class Weight, int W> struct column_batch {
     float scales[passes];                      // of codes: of the lane's row of a pass
     T biases[passes];                          // likewise, in one of the clusters
 
-    __device__ column_batch(const matrix_part<Weight> &part, int layer, int most, const float *of_rows,
-                            const T *bias)
-        : part(part), of_layer(part.weights + layer * part.layer_stride), boxes(part.runs * part.boxes), most(most) {
+    __device__ column_batch(const matrix_part<Weight> &part, int layer, int most)
+        : part(part), of_layer(part.weights + layer * part.layer_stride), boxes(part.runs * part.boxes), most(most) {}
+
+    // bias: of the layer, as of_rows is
+    __device__ void load_constants(const float *of_rows, const T *bias) {
 #pragma unroll
         for (int pass = 0; pass < passes; pass++) {
             const int row = row_of_lane(pass);
