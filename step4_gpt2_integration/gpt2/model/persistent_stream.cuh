@@ -102,7 +102,7 @@ template <class T, class Weight, int W> struct stream_keeper {
     __device__ void take(const half_layer &now) const {
         const persistent_task<T, Weight> &task = block.task;
         const shared_plan &plan = task.plan;
-        const int lane = (int)threadIdx.x % quad;
+        const int thread = (int)threadIdx.x + unknown_zero(), lane = thread % quad;
         const bool after_attention = now.kind == fc;
         const int64_t at = now.layer * task.weights_stride;
         const block_weights<T> &w = task.block;
@@ -113,7 +113,7 @@ template <class T, class Weight, int W> struct stream_keeper {
         float2 moments = {};
 #pragma unroll 1
         for (int round = 0; round < rounds; round++) {
-            const auto pair_of = [&](int i) { return (int)threadIdx.x / quad + (round * together + i) * (int)quads; };
+            const auto pair_of = [&](int i) { return thread / quad + (round * together + i) * (int)quads; };
             const auto column_of = [&](int i) { return 2 * (pairs.first + min(pair_of(i), pairs.count - 1)); };
             two_elements<T> gains[together]; // before the wait
             total totals[together][2] = {};
