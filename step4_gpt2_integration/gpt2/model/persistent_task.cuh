@@ -218,7 +218,7 @@ template <> inline constexpr std::array<int, 4> widths<int8_code> = {64, 128, 19
 
 // What registers hold of the weights before x is there: columns of whole rows, in steps of 64 bytes, and boxes of columns.
 constexpr int kept_steps = 3;
-template <int W> constexpr int kept_columns = W <= 128 ? 4 : 1;
+template <int W> constexpr int kept_columns = W <= 96 ? 4 : W <= 128 ? 3 : 1;
 
 // What the block reads of matrix `kind`.
 template <class T, class Weight>
