@@ -20,11 +20,20 @@ __device__ inline candidate better(candidate a, candidate b) {
 }
 
 __device__ inline candidate best_of_warp(candidate mine) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    // As integers floats are in order, if of negative ones all bits but the sign are turned; and 0 is one value.
+    const auto turned = [](int bits) { return bits < 0 ? bits ^ 0x7fffffff : bits; };
+    const int mine_in_order = mine.value == mine.value ? turned(__float_as_int(mine.value + 0.0f)) : 0x7fffffff;
+    const int best = __reduce_max_sync(all_lanes, mine_in_order);
+    const int id = __reduce_min_sync(all_lanes, mine_in_order == best ? mine.id : 0x7fffffff);
+    return {__int_as_float(turned(best)), id};
+#else
     for (int offset = warp_size / 2; offset > 0; offset /= 2) {
         candidate other = {__shfl_xor_sync(all_lanes, mine.value, offset), __shfl_xor_sync(all_lanes, mine.id, offset)};
         mine = better(mine, other);
     }
     return mine;
+#endif
 }
 
 // Over the block; warp 0 gets the result. shared: (warps)
