@@ -39,7 +39,7 @@ template <class T> struct matrix_part {
     int pitch;            // columns of the matrix
     int row, column;      // the first that is read
     int rows, columns;    // of a run
-    int runs, next;       // next: rows from a run to the next
+    int runs, next;       // at most three; rows from one to the next
     int whole;            // are the rows read whole? Then columns is pitch
     int boxes;            // of a run
 };
@@ -93,11 +93,13 @@ __device__ inline void zeros_before_copies() {
 // ---- the streaming warps ----
 
 #if HOPPER_PTX
-__device__ inline void copy_box(void *to, const CUtensorMap *from, int column, int row, int layer, uint64_t *barrier) {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-                 "[%1, {%2, %3, %4, %5}], [%6];" ::"r"(mbarrier::address(to)),
-                 "l"(from), "r"(column), "r"(row), "r"(0), "r"(layer), "r"(mbarrier::address(barrier))
-                 : "memory");
+__device__ inline void copy_box(void *to, const CUtensorMap *from, int column, int row, int layer, uint64_t *barrier,
+                                uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+        "[%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(mbarrier::address(to)),
+        "l"(from), "r"(column), "r"(row), "r"(0), "r"(layer), "r"(mbarrier::address(barrier)), "l"(policy)
+        : "memory");
 }
 
 // Of a streaming warp's thread. The threads request boxes in turn, and each has its own places.
@@ -107,11 +109,14 @@ struct ring_writer {
     unsigned *failed;
     ring_place next, before;     // of the thread's next box, and of the one that must be there before it is requested
     int left;                    // boxes of others until the thread's next one
+    uint64_t policy;             // weights are the first that leave L2: they come again only in the next step
     int together, requested = 0; // boxes that are copied at the same time; that were requested
 
     __device__ ring_writer(const ring_memory &ring, int warp, block_flags *flags, unsigned *failed)
         : ring(ring), flags(flags), failed(failed), next(ring_place().after(warp, ring.places)), left(warp),
-          together(min(ring.places / streaming_warps, (bytes_in_flight - 1) / (streaming_warps * ring.bytes) + 1)) {}
+          together(min(ring.places / streaming_warps, (bytes_in_flight - 1) / (streaming_warps * ring.bytes) + 1)) {
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    }
 
     // False: no box is needed any more. The block gives up when it has read nothing for too long.
     __device__ bool await(uint64_t *barrier, unsigned parity) const {
@@ -143,7 +148,7 @@ struct ring_writer {
             const int column = part.column + (part.whole ? 0 : in_run * box_columns<T>);
             uint64_t *full = ring.full + next.index;
             mbarrier::expect_bytes(full, (unsigned)bytes);
-            copy_box(ring.boxes + next.index * ring.bytes, from, column, row, layer, full);
+            copy_box(ring.boxes + next.index * ring.bytes, from, column, row, layer, full, policy);
             next = next.after(streaming_warps, ring.places), requested++;
         }
         left = box - boxes;
