@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(block_threads, 1)
     }
     stream_keeper<T, Weight, W> keeper(block);
     box_reader reader(ring);
-    const bool first_lane = threadIdx.x % octet == 0;
+    const bool first_lane = threadIdx.x % quad == 0;
     bool good = true, ended = false;
     float *const own_logits = (float *)(dynamic + plan.logits);
     for (int i = (int)threadIdx.x; i < parts[logits].rows; i += threads) { own_logits[i] = task.logits[own.first + i]; }
@@ -158,31 +158,22 @@ __global__ void __launch_bounds__(block_threads, 1)
             const float units_of_value = units_of_bound / fmaxf(bounds.value, least_bound),
                         units_of_hidden = units_of_bound / fmaxf(bounds.hidden, least_bound);
             row_batch<T, Weight, W> rows(parts[kind], layer, constants,
-                                         task.scales[kind] + (kind == logits ? 0 : layer * task.scales_stride));
+                                         task.scales[kind] + (kind == logits ? 0 : layer * task.scales_stride),
+                                         plan.batch);
             const bool attention = kind == qkv;
             const int position = block.position_at(step);
             using attention_part = attention_for<T, Weight, W, fixed_D>;
-            constexpr bool early = !coded<Weight> || W <= 128; // before QKV, if there are registers
+            constexpr bool early = !coded<Weight> || W <= 64; // before QKV, if there are registers
             typename attention_part::requested first;
             const auto request_first = [&] {
                 const attention_part part(block, now, position);
                 part.request_first(first, part.team);
             };
-            const int columns_kind = attention ? projection : mlp,
-                      columns_layer = min(layer, L - 1); // not of the logits
-            column_batch<T, Weight, W> columns(parts[columns_kind], columns_layer, plan.batch);
             const float2 norm = multiply_whole_rows(
                 block, reader, rows, now, 1.0f / units, &turn,
                 [&] {
                     if (early && attention) { request_first(); }
                     keeper.take(now);
-                },
-                [&] {
-                    if (kind == logits) { return; }
-                    columns.load_constants(task.scales[columns_kind] + layer * task.scales_stride,
-                                           (attention ? task.block.attention_bias : task.block.mlp_bias) +
-                                               layer * task.weights_stride);
-                    columns.load_early(reader);
                 },
                 [&](int run, int row, bool there, float y) {
                     if (kind == logits) {
@@ -209,17 +200,24 @@ __global__ void __launch_bounds__(block_threads, 1)
                 }
             }
             if (kind == logits) { break; }
+            if (attention) {
+                if (!early) { request_first(); }
+                attention_part(block, now, position).attend(first);
+            }
+            const int columns_kind = attention ? projection : mlp;
+            column_batch<T, Weight, W> columns(parts[columns_kind], layer, plan.batch);
+            columns.load_constants(task.scales[columns_kind] + layer * task.scales_stride,
+                                   (attention ? task.block.attention_bias : task.block.mlp_bias) +
+                                       layer * task.weights_stride);
+            columns.load(reader);
+            if (attention) {
+                merge_heads<fixed_D>(block, now, units_of_value);
+            } else {
+                block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
+            }
             multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
                              1.0f / (attention ? units_of_value : units_of_hidden),
-                             attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise, [&] {
-                                 if (!attention) {
-                                     block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
-                                     return;
-                                 }
-                                 if (!early) { request_first(); }
-                                 attention_part(block, now, position).attend(first);
-                                 merge_heads<fixed_D>(block, now, units_of_value);
-                             });
+                             attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise);
         }
     }
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }

@@ -349,8 +349,9 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
     // The sum of the team's parts, to the cluster. An octet has two channels, and each of its lanes a part.
     __device__ void send_part(int h) const {
         const int reader = lane % octet;
-#pragma unroll 1
-        for (int d = 2 * (warp * (warp_size / octet) + lane / octet); d < D; d += 2 * octets / teams) {
+#pragma unroll
+        for (int first = 0; first < D; first += 2 * octets / teams) {
+            const int d = first + 2 * (warp * (warp_size / octet) + lane / octet);
             const attention_of_octet all(part_of(min(reader, parts - 1)), D, d, reader < parts);
             this->send(h, d, all.a, all.b);
             if (d == 0) { this->send(h, D, all.top, all.sum); }

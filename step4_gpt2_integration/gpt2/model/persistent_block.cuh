@@ -87,38 +87,39 @@ template <class T, class Weight> struct persistent_block {
                         (unsigned)share().hidden.count * (unsigned)(coded<Weight> ? sizeof(uint32_t) : sizeof(T)));
     }
 
-    // Two neighbouring values of x to the same place in all ranks' memory; or two digits of four. A quad calls.
-    __device__ void send_words(size_t to, uint2 words, int barrier) const {
+    // A word of 4 or 8 bytes to the same place in all ranks' memory. A quad calls.
+    template <class Word> __device__ void send_word(size_t to, Word word, int barrier) const {
         const size_t at = task.plan.arrivals + barrier * sizeof(uint64_t);
 #pragma unroll
         for (int first = 0; first < ranks; first += quad) {
             const int rank = first + (int)threadIdx.x % quad;
-            if (rank < ranks) { cluster.of(dynamic, rank).send(to, (uint64_t)words.y << 32 | words.x, at); }
+            if (rank < ranks) { cluster.of(dynamic, rank).send(to, word, at); }
         }
     }
 
-    // The value y of row `element` of an array, `bytes` from a row to the next, to the peer. Rows follow each other from octet to octet, an
-    // even one first, and a 16-bit one goes with the next. All threads call.
+    // The value y of row `element` of an array, `bytes` from a row to the next, to all ranks. Rows follow each other from quad to quad, an
+    // even one first, and of 16-bit ones two go together. All threads call.
     __device__ void send_row(size_t array, int element, int bytes, float y, bool there, int barrier) const {
-        const size_t to = array + (size_t)(element * bytes), at = task.plan.arrivals + barrier * sizeof(uint64_t);
         if constexpr (sizeof(T) == 4) {
-            if (there && threadIdx.x % octet < ranks) { peer().send(to, __float_as_uint(y), at); }
+            if (there) { send_word(array + (size_t)(element * bytes), __float_as_uint(y), barrier); }
         } else {
-            const float next = __shfl_down_sync(all_lanes, y, octet);
-            if (there && element % 2 == 0 && threadIdx.x % octet < ranks) { peer().send(to, pack<T>(y, next), at); }
+            const float other = __shfl_xor_sync(all_lanes, y, quad);
+            const bool odd = threadIdx.x / quad % 2 == 1;
+            if (!there || threadIdx.x % octet >= ranks) { return; }
+            peer().send(array + (size_t)((element - odd) * bytes), odd ? pack<T>(other, y) : pack<T>(y, other),
+                        task.plan.arrivals + barrier * sizeof(uint64_t));
         }
     }
 
-    // Likewise in digits: the octets of a warp have four rows, of which each octet sends a digit.
+    // Likewise in digits: four quads have four rows, of which each quad sends a digit.
     __device__ void send_digits(size_t array, int element, float y, float per_unit, bool there, int barrier) const {
-        const int digit = (int)threadIdx.x % warp_size / octet;
+        const int lane = (int)threadIdx.x % warp_size, four = 4 * quad, digit = lane / quad % 4;
         const uint32_t mine = digits_of(y, per_unit);
         uint32_t words[4];
-        for (int i = 0; i < 4; i++) { words[i] = __shfl_sync(all_lanes, mine, i * octet); }
+        for (int i = 0; i < 4; i++) { words[i] = __shfl_sync(all_lanes, mine, lane / four * four + i * quad); }
         const uint2 two = two_digits(words, digit / 2);
-        if (!there || threadIdx.x % octet >= ranks) { return; }
-        const size_t to = array + (size_t)(element / 4 * bytes_of_four + digit * 4);
-        peer().send(to, digit % 2 == 0 ? two.x : two.y, task.plan.arrivals + barrier * sizeof(uint64_t));
+        if (!there) { return; }
+        send_word(array + (size_t)(element / 4 * bytes_of_four + digit * 4), digit % 2 == 0 ? two.x : two.y, barrier);
     }
 };
 

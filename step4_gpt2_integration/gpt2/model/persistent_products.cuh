@@ -88,41 +88,52 @@ template <class T> __device__ inline float multiply_row(const T *row, const T *x
 
 // ---- rows of C weights ----
 
-// Boxes that are multiplied together: at most a row for each octet of lanes.
+// Boxes that are multiplied together, a group, and the rows of the groups that are finished together: at most one for each quad of lanes.
 template <class T, class Weight, int W> struct row_batch {
     static constexpr int steps = W / box_columns<Weight>;
-    static constexpr int kept = sizeof(T) == 4 ? 1 : steps < kept_steps ? steps : kept_steps;
+    static constexpr int kept = sizeof(T) == 4 ? 1 : steps < kept_steps<W> ? steps : kept_steps<W>;
     static constexpr int to_next_step = box_rows<Weight> * column_bytes / (int)sizeof(Weight); // in a box, in elements
 
     const matrix_part<Weight> &part;
     const Weight *of_layer;
     const float2 *constants;
     const float *scales; // of codes
-    int done = 0, boxes; // of the part: before this batch, in it
-    int row, run;        // of the matrix, which the thread's octet owns; row -1: none
+    int most;            // boxes of a group
+    int done = 0, boxes; // of the part: before this group, in it
+    int row, run;        // of the matrix, which the thread's quad owns; row -1: none
     float2 constant;     // of that row
     float scale;         // likewise
     // Row lane / 4 of each eight, at the lane's first column; null on the CPU backend if there is none. And its first elements.
     const Weight *from[eights];
     uint4 weights[eights][kept];
 
-    __device__ row_batch(const matrix_part<Weight> &part, int layer, const float2 *constants, const float *scales)
-        : part(part), of_layer(part.weights + layer * part.layer_stride), constants(constants), scales(scales) {}
+    __device__ row_batch(const matrix_part<Weight> &part, int layer, const float2 *constants, const float *scales,
+                         int most)
+        : part(part), of_layer(part.weights + layer * part.layer_stride), constants(constants), scales(scales),
+          most(min(most, most_boxes_of_rows<Weight>)) {}
 
     __device__ int all_boxes() const { return part.runs * part.boxes; }
 
-    // Where the rows are, when they are there; and the octet's row.
-    __device__ void locate(const box_reader &reader, int most) {
+    // Row of_box of a box, or -1 if there is none.
+    __device__ int place(int box, int of_box) {
+        if (box >= all_boxes()) { return -1; }
+        run = (box >= part.boxes) + (box >= 2 * part.boxes);
+        const int in_run = (box - run * part.boxes) * box_rows<Weight> + of_box;
+        return in_run < part.rows ? part.row + run * part.next + in_run : -1;
+    }
+
+    // Before the groups that are finished together: the quad's row.
+    __device__ void choose_row() {
+        const int own = (int)threadIdx.x / quad, of_group = own % group_rows / box_rows<Weight>;
+        row = of_group < most ? place(done + own / group_rows * most + of_group, own % box_rows<Weight>) : -1;
+        constant = row >= 0 ? constants[row] : make_float2(0.0f, 0.0f);
+        if constexpr (coded<Weight>) { scale = row >= 0 ? scales[row] : 0.0f; }
+    }
+
+    // Where the rows of the next group are, when they are there.
+    __device__ void locate(const box_reader &reader) {
         const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size;
-        const int of_run = part.boxes;
-        boxes = min(all_boxes() - done, min(most, most_boxes_of_rows<Weight>));
-        const auto place = [&](int box, int of_box) { // the row; -1 if there is none
-            if (box >= boxes) { return -1; }
-            run = 0;
-            for (box += done; box >= of_run; box -= of_run) { run++; }
-            const int in_run = box * box_rows<Weight> + of_box;
-            return in_run < part.rows ? part.row + run * part.next + in_run : -1;
-        };
+        boxes = min(all_boxes() - done, most);
         if (boxes > 0) { reader.wait(boxes); }
 #pragma unroll
         for (int j = 0; j < eights; j++) {
@@ -132,14 +143,10 @@ template <class T, class Weight, int W> struct row_batch {
                 from[j] = reader.template row_of<Weight>(min(box, max(boxes - 1, 0)), of_box) +
                           warp * steps * to_next_step + at;
             } else {
-                const int r = place(box, of_box);
+                const int r = box < boxes ? place(done + box, of_box) : -1;
                 from[j] = r >= 0 ? of_layer + (int64_t)r * part.pitch + warp * W + at : nullptr;
             }
         }
-        const int own = (int)threadIdx.x / octet;
-        row = place(own / box_rows<Weight>, own % box_rows<Weight>);
-        constant = row >= 0 ? constants[row] : make_float2(0.0f, 0.0f);
-        if constexpr (coded<Weight>) { scale = row >= 0 ? scales[row] : 0.0f; }
     }
 
     // The first weights, while x is on its way.
@@ -189,38 +196,48 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// begin() is called once, when the first rows have been located, and multiplied() when the last ones have been released. finish(run, row,
-// there, y): y of that row of the matrix in all lanes of an octet; there: it exists. All threads call each of them. unit: of x in digits.
+// begin() is called once, when the first rows have been located. finish(run, row, there, y): y of that row of the matrix in all lanes of a quad; there: it exists. All threads call each of them. unit: of x in digits.
 // Returns norm_of_stream.
-template <class T, class Weight, int W, class Begin, class Multiplied, class Finish>
+template <class T, class Weight, int W, class Begin, class Finish>
 __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                              row_batch<T, Weight, W> &batch, const half_layer &now, float unit,
-                                             int *turn, Begin begin, Multiplied multiplied, Finish finish) {
+                                             int *turn, Begin begin, Finish finish) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
     const int C = task.C, warp = (int)threadIdx.x / warp_size, lane = (int)threadIdx.x % warp_size;
+    const int t = lane % quad, own = (int)threadIdx.x / quad;
     const char *x = block.dynamic + plan.x[now.buffer()] + (size_t)(warp * W / 2) * bytes_of_two;
     float2 norm = {};
 #pragma unroll 1
     for (bool first = true; first || batch.done < batch.all_boxes(); first = false) {
         float *all = (float *)(block.dynamic + plan.sums) + *turn * warps * sums_pitch;
-        batch.locate(reader, plan.batch);
-        if (first) { begin(); }
-        batch.load(C);
-        if (first && warp * W < C) {
-            block.template x_of_warp<W>(now.buffer(), warp).wait(now.phase, lane == 0, block.flags());
-        }
-        __syncwarp();
-        batch.multiply(all, x, C);
-        reader.release(batch.boxes);
-        batch.done += batch.boxes;
-        if (batch.done >= batch.all_boxes()) { multiplied(); }
+        batch.choose_row();
+        int group = 0;
+#pragma unroll 1
+        do {
+            const bool start = first && group == 0;
+            batch.locate(reader);
+            if (start) { begin(); }
+            batch.load(C);
+            if (start && warp * W < C) {
+                block.template x_of_warp<W>(now.buffer(), warp).wait(now.phase, lane == 0, block.flags());
+            }
+            __syncwarp();
+            batch.multiply(all + group * 2 * group_rows, x, C);
+            reader.release(batch.boxes);
+            batch.done += batch.boxes;
+        } while (++group < groups && batch.done < batch.all_boxes());
         if (first) { block.statistics(now.buffer()).wait(now.phase, threadIdx.x == 0, block.flags()); }
         meet_block();
         if (first) { norm = norm_of_stream(block, now.buffer()); }
         const bool there = batch.row >= 0;
-        const float2 parts = *(const float2 *)(all + threadIdx.x % octet * sums_pitch + threadIdx.x / octet * 2);
-        const float sum = over_octet(there ? parts.x + parts.y : 0.0f);
+        float sum = 0.0f;
+#pragma unroll
+        for (int i = t; i < warps; i += quad) {
+            const float2 parts = *(const float2 *)(all + i * sums_pitch + own * 2);
+            sum += parts.x + parts.y;
+        }
+        sum = over_quad(there ? sum : 0.0f);
         const float product = coded<Weight> ? sum * unit * batch.scale : sum * (1.0f / shrink<T>);
         const float y = (product - norm.x * batch.constant.x) * norm.y + batch.constant.y;
         finish(batch.run, batch.row, there, y);
@@ -239,7 +256,6 @@ template <class T, class Weight, int W> struct column_batch {
     const Weight *of_layer;
     int boxes, most;                           // of the part; of a batch
     int done = 0, count = 0;                   // before this batch, in it
-    bool early = false;                        // the first batch was loaded before its turn
     uint4 weights[kept_columns<W>][passes][2]; // of the first boxes
     float scales[passes];                      // of codes: of the lane's row of a pass
     T biases[passes];                          // likewise, in one of the clusters
@@ -279,12 +295,6 @@ template <class T, class Weight, int W> struct column_batch {
                    : make_uint4(0, 0, 0, 0);
     }
 
-    // The first batch, if it is there already.
-    __device__ void load_early(const box_reader &reader) {
-        early = boxes > 0 && reader.are_there(min(boxes, most));
-        if (early) { load(reader); }
-    }
-
     // The next batch, when it is there.
     __device__ void load(const box_reader &reader) {
         count = min(boxes - done, most);
@@ -303,27 +313,18 @@ template <class T, class Weight, int W> struct column_batch {
     }
 };
 
-// Adds x times the part's columns to to[row]. begin() is called once, when the first weights are in registers. It waits for x. unit:
-// of x in digits
-template <class T, class Weight, int W, class Begin>
+// Adds x times the part's columns to to[row]. x is there, and the first batch has been loaded. unit: of x in digits
+template <class T, class Weight, int W>
 __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
-                                        float unit, total *to, unsigned *too_large, Begin begin) {
+                                        float unit, total *to, unsigned *too_large) {
     constexpr int passes = column_batch<T, Weight, W>::passes;
     const int t = (int)threadIdx.x % 4;
     x = x_of_lane<T, Weight>(x);
     to += batch.part.row;
-    lane_sums<Weight> sums[passes][2]; // in fp32 only the first
+    lane_sums<Weight> sums[passes][2] = {}; // in fp32 only the first
 #pragma unroll 1
     for (bool first = true; first || batch.done < batch.boxes; first = false) {
-        if (!first || !batch.early) { batch.load(reader); }
-        if (first) {
-            begin();
-#pragma unroll
-            for (int pass = 0; pass < passes; pass++) {
-#pragma unroll
-                for (int i = 0; i < 4; i++) { sums[pass][0][i] = sums[pass][1][i] = 0; }
-            }
-        }
+        if (!first) { batch.load(reader); }
 #pragma unroll
         for (int i = 0; i < most_boxes; i++) {
             if (i >= batch.count) { break; }

@@ -154,8 +154,8 @@ template <class T, class Weight, int W> struct stream_keeper {
                     others[0] = totals[i][0], others[1] = totals[i][1];
                 }
                 moments.x += off.x + off.y, moments.y += off.x * off.x + off.y * off.y;
-                block.send_words(plan.x[now.buffer()] + (size_t)(c / 2) * bytes_of_two, words,
-                                 now.buffer() * warps + c / W);
+                block.send_word(plan.x[now.buffer()] + (size_t)(c / 2) * bytes_of_two,
+                                (uint64_t)words.y << 32 | words.x, now.buffer() * warps + c / W);
             }
         }
         for (int offset = quad; offset < warp_size; offset *= 2) {

@@ -21,12 +21,12 @@
 enum { warps = 8, threads = warps * warp_size, octet = 8, octets = threads / octet };
 enum { quad = 4, quads = threads / quad, most_clusters = 16 };
 
-// Of whole rows up to 32 are multiplied together, and finished together: a row for each octet of lanes. A product takes eight of the rows,
-// or two times eight. Of boxes of columns up to eight are multiplied together.
-enum { group_rows = octets, eights = group_rows / 8, most_boxes = 8 };
+// Of whole rows up to 32 are multiplied together, a group, and two groups are finished together: a row for each quad of lanes. A product takes
+// eight of the rows, or two times eight. Of boxes of columns up to eight are multiplied together.
+enum { groups = 2, group_rows = quads / groups, eights = group_rows / 8, most_boxes = 8 };
 template <class Weight> constexpr int most_boxes_of_rows = group_rows / box_rows<Weight>;
 template <class Weight> constexpr int boxes_of_eight = 8 / box_rows<Weight>;
-enum { sums_pitch = 2 * group_rows + 8 }; // two parts of each row; the lanes of a warp read different banks
+enum { sums_pitch = 2 * quads + 8 }; // two parts of each row; the lanes of a warp read different banks
 
 // The weights are of type Weight: the model's type T, or codes of 8 bits, which have a scale for each row.
 template <class Weight> constexpr bool coded = std::is_same_v<Weight, int8_code>;
@@ -44,25 +44,28 @@ struct layer_bounds {
 
 // All packets, in device memory.
 struct packet_buffers {
-    total *attended, *expanded;   // (C)             what attention and MLP have added to the residual stream, in all layers and steps
-    packet *candidates;           // (blocks, 2)     of the next token
-    packet *weighed, *drawn;      // (blocks, 2), (2)
-    packet *bases;                // (blocks, 2)     memory_of_peer
+    total *attended,
+        *expanded; // (C)             what attention and MLP have added to the residual stream, in all layers and steps
+    packet *candidates;      // (blocks, 2)     of the next token
+    packet *weighed, *drawn; // (blocks, 2), (2)
+    packet *bases;           // (blocks, 2)     memory_of_peer
     // Of the rows of QKV and fc in each layer, and of the logits: (L, 7C) and (V). fold_norm_kernel
     float2 *constants;
     // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and a position's as
     // `hidden`.
     layer_bounds *bounds;
-    unsigned *failed;     // a wait was in vain
-    unsigned *imprecise;  // a value was too large for the totals; the unit of a LayerNorm's input in digits too small or too large
+    unsigned *failed; // a wait was in vain
+    unsigned *
+        imprecise; // a value was too large for the totals; the unit of a LayerNorm's input in digits too small or too large
     float *logits_before; // (V)  the logits before the call
 };
 
 // Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.
 struct shared_plan {
-    size_t state;                 // block_state: 0
-    size_t own, others;           // (pairs of the rank, 2)            the residual stream; the totals to which the next ones are added
-    size_t x[2];                  // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
+    size_t state; // block_state: 0
+    size_t own,
+        others;  // (pairs of the rank, 2)            the residual stream; the totals to which the next ones are added
+    size_t x[2]; // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
     size_t statistics[2];         // (ranks, warps, 2)                 sums of it and of its squares
     size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
     size_t merged, hidden;        // (heads D, halves), (hidden, halves)
@@ -217,8 +220,8 @@ template <class Weight> constexpr std::array<int, 4> widths = {96, 128, 160, 224
 template <> inline constexpr std::array<int, 4> widths<int8_code> = {64, 128, 192, 256};
 
 // What registers hold of the weights before x is there: columns of whole rows, in steps of 64 bytes, and boxes of columns.
-constexpr int kept_steps = 3;
-template <int W> constexpr int kept_columns = W <= 96 ? 4 : W <= 128 ? 3 : 1;
+template <int W> constexpr int kept_steps = W <= 128 ? 3 : 2;
+template <int W> constexpr int kept_columns = W <= 96 ? 4 : W <= 128 ? 3 : 2;
 
 // What the block reads of matrix `kind`.
 template <class T, class Weight>
