@@ -10,9 +10,9 @@
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
 // Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 2 that
 //           stream the weights. Heads and hidden values belong to a cluster, whose blocks hand over results to each other through
-//           shared memory (cluster.cuh). Clusters exchange parts of the sums that attention and MLP add to the residual stream, as
-//           packets (packets.cuh). So a layer has two exchanges through L2:
-//             exchange     add the parts of all clusters to the residual stream                  (persistent_stream.cuh)
+//           shared memory (cluster.cuh). What attention and MLP add to the residual stream is a sum of parts of all clusters. Each
+//           adds its part to a total in L2 (totals.cuh). So a layer has two exchanges through L2:
+//             exchange     wait for the totals, the residual stream, and send it to the cluster  (persistent_stream.cuh)
 //             qkv          LayerNorm, product: the cluster's heads                               (persistent_products.cuh)
 //             attention    each block a part of the keys of a head                               (persistent_attention.cuh)
 //             projection   product with the cluster's heads: a part of each sum
@@ -21,10 +21,11 @@
 //             mlp          product with the cluster's hidden values: a part of each sum
 //           and then the logits, and the choice of the next token                           (persistent_choice.cuh)
 //           New keys and values are written to the cache without a tag. The same block reads them.
-//           What is received is overwritten one layer later, when the new values depend on all readers of the old ones.
+//           What is received is overwritten one layer later, when the new values depend on all readers of the old ones. Likewise the
+//           next part is added to a total when all readers of the last one have read it.
 //           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
 //           The loop over the layers must fit into the instruction cache: each phase is in it once.
-// Measured  On an H200, 124M in bf16 at position 64: 145 us a step. A trace of an earlier version on an H100: docs/decode.md.
+// Measured  On an H200, 124M in bf16 at position 64: 139 us a step (docs/decode.md).
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "gpt2/model/activation.cuh"

@@ -15,7 +15,7 @@ size_t decode_persistent_bytes(const gpt2_config &config);
 // all.work: logits, positions, choice. choice_begin comes before.
 template <class T> int decode_persistent(gpt2_device &device, tensors<T> &all, int steps);
 
-// Of codes: the residual stream has grown or shrunk too much within a layer for the integers of this kernel.
+// The residual stream is too large for the totals of this kernel; or, with codes, it has grown or shrunk too much within a layer.
 constexpr int decode_imprecise = -1;
 
 // After the stream has been waited for: cudaErrorLaunchTimeout if a block has waited in vain for another one; decode_imprecise.

@@ -1,7 +1,7 @@
 // persistent_products.cuh — the products of decode_persistent.cu
 //
 //   multiply_whole_rows   QKV, fc and logits: rows of C weights. A warp has the same columns of each, and waits for those columns of x alone.
-//                         It reads the weights into registers before. The warps meet, and eight lanes add the sums of a row.
+//                         It reads the weights into registers before. The warps meet, and four lanes add the sums of a row.
 //   multiply_columns      projection and the MLP's second product: of each row the columns that belong to the cluster's heads, or to its
 //                         hidden values. A warp has 16 rows, or 32, and adds their parts to totals of all clusters.
 //
@@ -196,8 +196,8 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// begin() is called once, when the first rows have been located. finish(run, row, there, y): y of that row of the matrix in all lanes of a quad; there: it exists. All threads call each of them. unit: of x in digits.
-// Returns norm_of_stream.
+// begin() is called once, when the first rows have been located. finish(run, row, there, y): y of that row of the matrix in all lanes of a
+// quad; there: it exists. All threads call each of them. unit: of x in digits. Returns norm_of_stream.
 template <class T, class Weight, int W, class Begin, class Finish>
 __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                              row_batch<T, Weight, W> &batch, const half_layer &now, float unit,

@@ -20,8 +20,9 @@
 
 enum { warps = 8, threads = warps * warp_size, octet = 8, octets = threads / octet };
 enum { quad = 4, quads = threads / quad, most_clusters = 16 };
+static_assert(most_clusters < most_parts, "a total has a part of each cluster, and one of the embedding");
 
-// Of whole rows up to 32 are multiplied together, a group, and two groups are finished together: a row for each quad of lanes. A product takes
+// Of whole rows up to 32 are multiplied together: a group. Two groups are finished together: a row for each quad of lanes. A product takes
 // eight of the rows, or two times eight. Of boxes of columns up to eight are multiplied together.
 enum { groups = 2, group_rows = quads / groups, eights = group_rows / 8, most_boxes = 8 };
 template <class Weight> constexpr int most_boxes_of_rows = group_rows / box_rows<Weight>;

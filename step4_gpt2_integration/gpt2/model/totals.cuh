@@ -12,10 +12,11 @@
 
 using total = uint64_t;
 
-enum { parts_bits = 5, most_parts = (1 << parts_bits) - 1 };
+constexpr int parts_bits = 5, most_parts = (1 << parts_bits) - 1;
 constexpr float total_units = 68719476736.0f; // 2^36
 // Beyond these magnitudes a sum might exceed 59 bits: most_parts parts are less than most_total.
 constexpr float most_part = 65536.0f, most_total = 2097152.0f;
+static_assert(most_parts * most_part <= most_total, "");
 
 // As the upper bits of a total.
 __device__ inline total total_of(float value) {
