@@ -114,18 +114,19 @@ template <class T, class Weight, int W> struct row_batch {
 
     __device__ int all_boxes() const { return part.runs * part.boxes; }
 
+    __device__ int run_of(int box) const { return (box >= part.boxes) + (box >= 2 * part.boxes); }
+
     // Row of_box of a box, or -1 if there is none.
-    __device__ int place(int box, int of_box) {
-        if (box >= all_boxes()) { return -1; }
-        run = (box >= part.boxes) + (box >= 2 * part.boxes);
-        const int in_run = (box - run * part.boxes) * box_rows<Weight> + of_box;
-        return in_run < part.rows ? part.row + run * part.next + in_run : -1;
+    __device__ int place(int box, int of_box) const {
+        const int in_run = (box - run_of(box) * part.boxes) * box_rows<Weight> + of_box;
+        return box < all_boxes() && in_run < part.rows ? part.row + run_of(box) * part.next + in_run : -1;
     }
 
     // Before the groups that are finished together: the quad's row.
     __device__ void choose_row() {
         const int own = (int)threadIdx.x / quad, of_group = own % group_rows / box_rows<Weight>;
-        row = of_group < most ? place(done + own / group_rows * most + of_group, own % box_rows<Weight>) : -1;
+        const int box = done + own / group_rows * most + of_group;
+        row = of_group < most ? place(box, own % box_rows<Weight>) : -1, run = run_of(box);
         constant = row >= 0 ? constants[row] : make_float2(0.0f, 0.0f);
         if constexpr (coded<Weight>) { scale = row >= 0 ? scales[row] : 0.0f; }
     }
