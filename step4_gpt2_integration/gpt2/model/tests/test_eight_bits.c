@@ -208,9 +208,7 @@ static void check_change(enum gpt2_scheme scheme, enum gpt2_type type, struct ch
     int32_t tokens[2][MOST_T];
     float logits[2][MOST_V];
     struct gpt2_quantizer quantizer;
-    if (scheme != GPT2_PLAIN) {
-        cr_assert(gpt2_quantizer_open(&quantizer, &plain, scheme, &error), "%s", error.text);
-    }
+    if (scheme != GPT2_PLAIN) { cr_assert(gpt2_quantizer_open(&quantizer, &plain, scheme, &error), "%s", error.text); }
     struct gpt2_source source = scheme != GPT2_PLAIN ? gpt2_quantizer_source(&quantizer) : plain;
     for (int i = 0; i < 2; i++) {
         struct gpt2_model *model = open_codes(&source, type, 1, forms[i]);
