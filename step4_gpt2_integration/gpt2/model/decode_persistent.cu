@@ -519,7 +519,8 @@ template <class T, class Weight> static int run(gpt2_device &device, tensors<T> 
     }
     task.tag = (unsigned)memory.tag;
     memory.tag += tags;
-    TRY(cudaMemsetAsync(task.packets.attended, 0, 2 * (size_t)config.channels * sizeof(total), device.stream));
+    // Of `expanded` the first part takes off what is there.
+    TRY(cudaMemsetAsync(task.packets.attended, 0, (size_t)config.channels * sizeof(total), device.stream));
     TRY(copy_logits(device, config, task.packets.logits_before, all.work.logits));
     task.block = w.blocks[0];
     task.k = all.cache[0].k, task.v = all.cache[0].v;
