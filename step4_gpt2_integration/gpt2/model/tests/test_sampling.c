@@ -292,6 +292,27 @@ Test(sampling, a_drawn_stop_ends_the_sequence) {
     }
 }
 
+/* Without draws the choice is the largest logit, of equal ones that with the smallest id. */
+Test(sampling, the_likeliest_is_the_first_of_the_largest) {
+    enum { V = 48 };
+    const struct { float largest, others; } cases[] = {{-1.0f, -8.0f}, {0.0f, -2.0f}, {3.0f, -3.0f}, {0.25f, 0.125f}};
+    uint8_t seen[V];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float logits[V];
+        for (int v = 0; v < V; v++) { logits[v] = v == 21 || v == 22 || v == 45 ? cases[i].largest : cases[i].others; }
+        for (int form = 0; form < 3; form++) {
+            struct given given;
+            struct gpt2_model *model = open_given(&given, logits, V, forms[form], 1);
+            int32_t got[2];
+            begin(model, V, 1, seen);
+            cr_assert(gpt2_decode_choosing(model, 2, V, -1, NULL, NULL, got, &error), "%s", error.text);
+            cr_assert(got[0] == 21 && got[1] == 21, "largest %g, form %d: %d, %d", (double)cases[i].largest, form,
+                      got[0], got[1]);
+            close_model(model);
+        }
+    }
+}
+
 Test(sampling, nan_is_no_choice) {
     enum { V = 6 };
     const float logits[V] = {0.0f, 1.0f, 2.0f, NAN, 1.0f, 0.0f};
