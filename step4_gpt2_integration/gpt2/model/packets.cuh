@@ -74,26 +74,31 @@ struct wait_limit {
 };
 #endif
 
-// data[i] = the pair at address(i), which exists for each i. All loads are issued before the first wait. False: the block gave up before
-// all had their tags.
-template <int most, class Address>
-__device__ inline bool receive(uint32_t (&data)[most][2], Address address, uint32_t tag, const block_flags *flags) {
+// words[i] = the pair at address(i), which exists for each i, when arrived(word) is true of all words. All loads are issued before the first
+// wait. False: the block gave up before.
+template <int most, class Address, class Arrived>
+__device__ inline bool await_pairs(uint64_t (&words)[most][2], Address address, Arrived arrived,
+                                   const block_flags *flags) {
     for (;;) {
-        packet pairs[most][2];
         bool all = true;
 #pragma unroll
-        for (int i = 0; i < most; i++) { load_pair(pairs[i], address(i)); }
+        for (int i = 0; i < most; i++) { load_pair(words[i], address(i)); }
 #pragma unroll
-        for (int i = 0; i < most; i++) {
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                all &= (uint32_t)(pairs[i][e] >> 32) == tag;
-                data[i][e] = (uint32_t)pairs[i][e];
-            }
-        }
+        for (int i = 0; i < most; i++) { all &= arrived(words[i][0]) && arrived(words[i][1]); }
         if (all) { return true; }
         if (has_given_up(flags)) { return false; }
     }
+}
+
+// data[i] = the pair of packets at address(i), when all have the tag. False as above.
+template <int most, class Address>
+__device__ inline bool receive(uint32_t (&data)[most][2], Address address, uint32_t tag, const block_flags *flags) {
+    packet pairs[most][2];
+    const bool good = await_pairs(
+        pairs, address, [&](packet got) { return (uint32_t)(got >> 32) == tag; }, flags);
+#pragma unroll
+    for (int i = 0; i < most; i++) { data[i][0] = (uint32_t)pairs[i][0], data[i][1] = (uint32_t)pairs[i][1]; }
+    return good;
 }
 
 // ---- data of a packet: a float, or as many elements of T as 4 bytes hold ----

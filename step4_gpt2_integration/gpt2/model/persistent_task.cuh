@@ -45,29 +45,26 @@ struct layer_bounds {
 
 // All packets, in device memory.
 struct packet_buffers {
-    total *attended,
-        *expanded; // (C)             what attention and MLP have added to the residual stream, in all layers and steps
-    packet *candidates;      // (blocks, 2)     of the next token
-    packet *weighed, *drawn; // (blocks, 2), (2)
-    packet *bases;           // (blocks, 2)     memory_of_peer
+    total *attended, *expanded; // (C)             what attention and MLP have added to the stream so far
+    packet *candidates;         // (blocks, 2)     of the next token
+    packet *weighed, *drawn;    // (blocks, 2), (2)
+    packet *bases;              // (blocks, 2)     memory_of_peer
     // Of the rows of QKV and fc in each layer, and of the logits: (L, 7C) and (V). fold_norm_kernel
     float2 *constants;
     // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and a position's as
     // `hidden`.
     layer_bounds *bounds;
-    unsigned *failed; // a wait was in vain
-    unsigned *
-        imprecise; // a value was too large for the totals; the unit of a LayerNorm's input in digits too small or too large
+    unsigned *failed;     // a wait was in vain
+    unsigned *imprecise;  // a value was too large for the totals; the unit of an input in digits too small or too large
     float *logits_before; // (V)  the logits before the call
 };
 
 // Of a block's dynamic shared memory, in bytes from its start. A name's two places take turns.
 struct shared_plan {
-    size_t state; // block_state: 0
-    size_t own,
-        others;  // (pairs of the rank, 2)            the residual stream; the totals to which the next ones are added
-    size_t x[2]; // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
-    size_t statistics[2];         // (ranks, warps, 2)                 sums of it and of its squares
+    size_t state;         // block_state: 0
+    size_t own, others;   // (pairs of the rank, 2)            the token's embedding; the other totals of the stream
+    size_t x[2];          // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
+    size_t statistics[2]; // (ranks, warps, 2)                 sums of it and of its squares
     size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
     size_t merged, hidden;        // (heads D, halves), (hidden, halves)
     size_t sums, outs;            // (2, warps, sums_pitch), (warps, groups, D + 2)

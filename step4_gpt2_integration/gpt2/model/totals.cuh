@@ -3,8 +3,8 @@
 // A total is a word of 64 bits. Its upper 59 bits count 2^-36, and its lower 5 bits the parts. So a part is added by one atomic
 // instruction, and a reader that finds as many parts as it expects has their sum. Sums of integers are the same in any order.
 //
-// A total is never cleared: all of this is modulo 2^64, and readers know how many parts there were before. A part of the next sum may be
-// added when it depends on results of all readers of this one.
+// A total is not cleared between sums: all of this is modulo 2^64, and readers know how many parts there were before. A part of the next sum
+// may be added when it depends on results of all readers of this one.
 #ifndef GPT2_TOTALS_CUH
 #define GPT2_TOTALS_CUH
 
@@ -36,26 +36,14 @@ __device__ inline total load_total(const total *from) {
     return *(const volatile total *)from;
 }
 
-// values[i] = the pair of totals at address(i) less `expected`, the number of all their parts, when they have so many. All loads are issued
-// before the first wait. False: the block gave up before.
+// values[i] = the pair of totals at address(i) less `expected`, the number of all their parts, when they have so many. Waits as await_pairs.
 template <int most, class Address>
-__device__ inline bool await_totals(total (&values)[most][2], Address address, unsigned expected,
+__device__ inline void await_totals(total (&values)[most][2], Address address, unsigned expected,
                                     const block_flags *flags) {
-    for (;;) {
-        bool all = true;
+    await_pairs(
+        values, address, [&](total got) { return (got - expected) % (1 << parts_bits) == 0; }, flags);
 #pragma unroll
-        for (int i = 0; i < most; i++) { load_pair(values[i], address(i)); }
-#pragma unroll
-        for (int i = 0; i < most; i++) {
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                values[i][e] -= expected;
-                all &= values[i][e] % (1 << parts_bits) == 0;
-            }
-        }
-        if (all) { return true; }
-        if (has_given_up(flags)) { return false; }
-    }
+    for (int i = 0; i < most; i++) { values[i][0] -= expected, values[i][1] -= expected; }
 }
 
 #endif
