@@ -15,9 +15,11 @@ other load.
 
 import argparse
 import datetime
+import functools
 import itertools
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -100,13 +102,32 @@ def measure_ours(cell, arguments):
 # ---- PyTorch, in a process of its own ----
 
 
+def replaced_libraries(packages, maps):
+    """Of the libraries that this process has loaded, those that the Python packages bring too, but that came from
+    elsewhere: with LD_LIBRARY_PATH another version takes the place of PyTorch's own. packages: their folders; maps: the
+    text of /proc/self/maps"""
+    brought = {}
+    for folder in packages:
+        for path in pathlib.Path(folder).glob("**/lib*.so*"):
+            brought.setdefault(path.name, set()).add(os.path.realpath(path))
+    loaded = {line.split(maxsplit=5)[5] for line in maps.splitlines() if line.count("/")}
+    return sorted(path for path in loaded if os.path.realpath(path) not in brought.get(os.path.basename(path), {os.path.realpath(path)}))
+
+
+@functools.cache
+def compiler_cache():
+    """Of this program's run: what torch.compile stored under another environment would be used again."""
+    return tempfile.TemporaryDirectory()
+
+
 def measure_theirs(cell, arguments):
     command = [sys.executable, os.path.abspath(__file__), "--one", json.dumps(cell)]
     if cell.get("gpus", 1) > 1:
         command[1:1] = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={cell['gpus']}"]
     command += ["--device", arguments.device, "--threads", str(arguments.threads)]
     command += ["--seconds", str(arguments.seconds), "--tokens", str(arguments.tokens)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": compiler_cache().name}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         return json.loads(done.stdout.splitlines()[-1])
     except (IndexError, json.JSONDecodeError):

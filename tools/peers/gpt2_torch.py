@@ -1,5 +1,7 @@
 """One cell of gpt2_bench.py with PyTorch and transformers: hf, without changes; compile, compiled, in a CUDA graph."""
 
+import os
+import pathlib
 import statistics
 import time
 
@@ -7,7 +9,7 @@ import torch
 import transformers
 
 import gpt2_training
-from gpt2_bench import SHAPES
+from gpt2_bench import SHAPES, replaced_libraries
 
 CONTEXT, VOCABULARY = 1024, 50257
 TYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -214,6 +216,11 @@ def measure(cell, arguments):
             times, rate, processors = measure_inference(cell, arguments, steps)
     except Exception as error:  # the message is stored in place of the figure
         return cell | {"not_measured": (str(error).strip().splitlines() or [type(error).__name__])[0][:200]}
+    own = pathlib.Path(torch.__file__).parent
+    maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
+    replaced = replaced_libraries([own / "lib", own.parent / "nvidia"], maps)
+    if replaced:
+        return cell | {"not_measured": f"PyTorch loaded {replaced[0]} in place of its own: unset LD_LIBRARY_PATH"}
     work = {"prompt": PROMPT_WORK, "train": gpt2_training.WORK}.get(cell["what"])
     return cell | ({"work": work} if work else {}) | {
         "ms_p5": 1e3 * quantile(times, 0.05),

@@ -31,6 +31,22 @@ timed() { # timed LEAST: prints what is stored
         --types f32 --lengths 0 --positions short --by ours --json "$scratch/timed.jsonl" && cat "$scratch/timed.jsonl"
 }
 
+# Libraries that take the place of PyTorch's own: maps as of a process, and the packages' folder.
+mkdir -p "$scratch/packages/nvidia/cublas/lib" "$scratch/elsewhere"
+touch "$scratch/packages/nvidia/cublas/lib/libcublasLt.so.13" "$scratch/elsewhere/libcublasLt.so.13" "$scratch/elsewhere/libz.so.1"
+ln -s packages "$scratch/same"
+replaced() { # replaced WANTED PATH...: which of these are, when they are loaded
+    wanted=$1
+    shift
+    for path; do echo "7f00-7f01 r-xp 00000000 08:01 42    $scratch/$path"; done >"$scratch/maps"
+    echo "7f02-7f03 rw-p 00000000 00:00 0    [heap]" >>"$scratch/maps"
+    found=$(PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import sys
+import gpt2_bench
+print(*gpt2_bench.replaced_libraries([sys.argv[1]], open(sys.argv[2]).read()))' "$scratch/packages" "$scratch/maps")
+    [ "$found" = "${wanted:+$scratch/$wanted}" ] || { echo "$found"; return 1; }
+}
+
 returns_cache() { # the compiler sees logits, and keys and values of each layer, among the outputs
     PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 "$python" -c '
 import torch
@@ -70,6 +86,9 @@ if command -v python3 >/dev/null 2>&1; then
     check "a time is stored" says '"ms_p50": 2' timed 1
     check "a negative time is not measured" says '"not_measured": "ms_p5 is -1.000: a time must be above 0"' timed -1
     check "and no figure of it is stored" fails says '"ms_p50"' timed -1
+    check "PyTorch's own libraries are not replaced" replaced "" packages/nvidia/cublas/lib/libcublasLt.so.13 elsewhere/libz.so.1
+    check "nor through a link" replaced "" same/nvidia/cublas/lib/libcublasLt.so.13
+    check "another file of the same name is" replaced elsewhere/libcublasLt.so.13 elsewhere/libcublasLt.so.13 elsewhere/libz.so.1
     check "steps of training, when asked for" listed 2 --train 128,1024 --sizes 124M --types bf16 --batch 8 --lengths 0 --positions 0
 else
     skip "a cell for each combination" "python3 is not here"
