@@ -8,7 +8,7 @@
 //           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is the
 //           mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
-// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 2 that
+// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply and 2 or 4 that
 //           stream the weights. Heads and hidden values belong to a cluster, whose blocks hand over results to each other through
 //           shared memory (cluster.cuh). What attention and MLP add to the residual stream is a sum of parts of all clusters. Each
 //           adds its part to a total in L2 (totals.cuh). So a layer has two exchanges through L2:
@@ -30,60 +30,23 @@
 
 #include "gpt2/model/activation.cuh"
 #include "gpt2/model/decode_split.cuh"
-#include "gpt2/model/persistent_attention.cuh"
 #include "gpt2/model/persistent_choice.cuh"
+#include "gpt2/model/persistent_constants.cuh"
+#include "gpt2/model/persistent_plan.cuh"
 #include "gpt2/model/persistent_products.cuh"
 #include "gpt2/model/persistent_stream.cuh"
 
 #include <algorithm>
 #include <cmath>
 
-// ---- constants of rows ----
-
-// *to becomes at least value, which is not negative.
-__device__ static void raise(float *to, float value) {
-    atomicMax((int *)to, __float_as_int(value)); // their bits are in order
-}
-
-// to[r] = (sum of W g, sum of W s + bias) over row r of W (rows, C). A warp a row. *most_gain, if not null, becomes at least the largest
-// magnitude of g, and *most, if not null, that of a result of the rows from first_bound on: the norm of a normalised x is at most sqrt(C).
-template <class T>
-__global__ void fold_norm_kernel(float2 *to, const lookup_table<T> weights, const T *gain, const T *shift,
-                                 const T *bias, int rows, int C, float *most_gain, float *most, int first_bound) {
-    const int r = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
-    if (r >= rows) { return; }
-    float gains = 0.0f, shifts = 0.0f, squares = 0.0f, largest = 0.0f;
-    for (int c = lane; c < C; c += warp_size) {
-        const float w = weights.at(r, c), g = to_float(gain[c]);
-        gains += w * g, shifts += w * to_float(shift[c]);
-        squares += w * g * w * g, largest = fmaxf(largest, fabsf(g));
-    }
-    gains = warp_sum(gains), shifts = warp_sum(shifts), squares = warp_sum(squares), largest = warp_max(largest);
-    if (lane != 0) { return; }
-    shifts += bias != nullptr ? to_float(bias[r]) : 0.0f;
-    to[r] = make_float2(gains, shifts);
-    if (r == 0 && most_gain != nullptr) { raise(most_gain, largest); }
-    if (r >= first_bound && most != nullptr) { raise(most, sqrtf(squares * (float)C) + fabsf(shifts)); }
-}
-
-// *most becomes at least the largest magnitude of rows (rows, C). A warp a row
-template <class T> __global__ void largest_kernel(float *most, const lookup_table<T> rows, int count, int C) {
-    const int r = blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size, lane = threadIdx.x % warp_size;
-    if (r >= count) { return; }
-    float largest = 0.0f;
-    for (int c = lane; c < C; c += warp_size) { largest = fmaxf(largest, fabsf(rows.at(r, c))); }
-    largest = warp_max(largest);
-    if (lane == 0) { raise(most, largest); }
-}
-
 // ---- the kernel ----
 
 // fixed_D: the channels of a head, or 0 for any
 template <class T, class Weight, int W, int fixed_D>
-__global__ void __launch_bounds__(block_threads, 1)
+__global__ void __launch_bounds__(most_threads, 1)
     decode_persistent_kernel(const persistent_task<T, Weight> task, const __grid_constant__ weight_maps maps) {
 #if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__) || HOPPER_PTX // it is never launched on an older GPU
-    __builtin_assume(threadIdx.x < block_threads);
+    __builtin_assume(threadIdx.x < most_threads);
     extern __shared__ __align__(128) char dynamic[];
     __shared__ candidate candidates[2][warps];
     __shared__ own_choice own;
@@ -236,14 +199,6 @@ __global__ void __launch_bounds__(block_threads, 1)
 
 // ---- on the host ----
 
-// The narrowest W that fits, or 0.
-template <class Weight> static int width_for(int C) {
-    for (int W : widths<Weight>) {
-        if (C <= warps * W) { return W; }
-    }
-    return 0;
-}
-
 template <class T, class Weight, int D> static auto kernel_of_width(int W) {
     constexpr auto all = widths<Weight>;
     return W == all[0]   ? decode_persistent_kernel<T, Weight, all[0], D>
@@ -260,61 +215,6 @@ template <class T, class Weight> static auto kernel_for(const gpt2_config &confi
     return kernel_of_width<T, Weight, 0>(W);
 }
 
-// The shared memory of the cluster that needs most.
-template <class T, class Weight> static shared_plan plan_for(const gpt2_config &config, int clusters) {
-    constexpr size_t fixed = 2048; // the kernel's own variables
-    constexpr int unit = column_unit<Weight>;
-    const int C = config.channels, D = C / config.heads, step = box_columns<Weight>, W = width_for<Weight>(C);
-    int heads = 0, most_hidden = 0;
-    for (int k = 0; k < clusters; k++) {
-        const cluster_share share = share_of_cluster<Weight>(C, config.heads, k, clusters);
-        heads = std::max(heads, share.heads.count), most_hidden = std::max(most_hidden, share.hidden.count);
-    }
-    const auto whole_steps = [&](int columns) { return (size_t)(columns + step - 1) / step * step; };
-    const int columns = (C / unit + ranks - 1) / ranks * unit; // of the residual stream
-    shared_plan plan = {};
-    plan.batch = most_boxes;
-    const auto take = [&](size_t &place, size_t elements, size_t size) {
-        place = plan.all, plan.all = (plan.all + elements * size + 15) / 16 * 16;
-    };
-    take(plan.state, 1, sizeof(block_state));
-    take(plan.own, (size_t)columns / 2, sizeof(float2));
-    take(plan.others, (size_t)columns, sizeof(total));
-    for (int i = 0; i < 2; i++) {
-        take(plan.x[i], (size_t)warps * W * halves<T>, sizeof(T));
-        take(plan.statistics[i], ranks * warps, sizeof(float2));
-    }
-    take(plan.heads, (size_t)3 * heads * D, sizeof(T));
-    take(plan.parts_of_heads, (size_t)heads * ranks * (D + 2), sizeof(float));
-    take(plan.merged, whole_steps(heads * D) * halves<T>, sizeof(T));
-    take(plan.hidden, whole_steps(most_hidden) * halves<T>, sizeof(T));
-    take(plan.sums, 2 * warps * sums_pitch, sizeof(float));
-    take(plan.outs,
-         takes_tiles<T>(D, W) ? tile_attention<T, Weight>::outs_floats(D)
-                              : group_attention<T, 0, Weight>::outs_floats(D),
-         sizeof(float));
-    plan.all = std::max(plan.all, plan.sums + sizeof(draw_scratch)); // in their place, between two steps
-    take(plan.parts, kinds, sizeof(matrix_part<Weight>));
-    take(plan.logits, (size_t)(config.vocabulary + clusters * ranks - 1) / (clusters * ranks), sizeof(float));
-    take(plan.arrivals, arrival_barriers, sizeof(uint64_t));
-    take(plan.ring_barriers, 2 * most_places, sizeof(uint64_t));
-    plan.all = (plan.all + 127) / 128 * 128;
-    plan.boxes = plan.all;
-    if (in_ring) {
-        plan.bytes_of_whole = bytes_of_whole_rows<Weight>(C), plan.bytes_of_columns = columns * column_bytes;
-        plan.place_bytes = (std::max(plan.bytes_of_whole, plan.bytes_of_columns) + 127) / 128 * 128;
-        // What follows the last place is read too: zeros, for columns beyond C.
-        const int read = warps * W / step * box_rows<Weight> * column_bytes;
-        const size_t margin = (size_t)std::max(0, read - plan.place_bytes);
-        const size_t most = (size_t)most_shared_memory(), rest = plan.all + margin + fixed;
-        const int fit = most > rest ? (int)((most - rest) / (size_t)plan.place_bytes) : 0;
-        plan.places = std::min(fit, (int)most_places) / streaming_warps * streaming_warps;
-        plan.all += (size_t)plan.places * (size_t)plan.place_bytes + margin;
-        plan.batch = std::min((int)most_boxes, plan.places);
-    }
-    return plan;
-}
-
 struct persistent_launch {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attributes[2] = {};
@@ -326,7 +226,8 @@ struct persistent_launch {
 
     void shape(int clusters_, cudaStream_t stream) {
         clusters = clusters_;
-        config.gridDim = dim3((unsigned)(clusters * ranks)), config.blockDim = dim3(block_threads);
+        config.gridDim = dim3((unsigned)(clusters * ranks)),
+        config.blockDim = dim3((unsigned)(threads + plan.streamers * warp_size));
         config.dynamicSmemBytes = plan.all, config.stream = stream, config.attrs = attributes;
         attributes[0].id = cudaLaunchAttributeCooperative;
         attributes[0].val.cooperative = 1;
@@ -339,15 +240,6 @@ struct persistent_launch {
 #endif
     }
 };
-
-// Do all blocks have some hidden values? Then each layer needs results of all of them, and none can be a layer behind the others.
-template <class T, class Weight> static bool can_divide(const gpt2_config &config, int clusters) {
-    for (int k = 0; k < clusters; k++) {
-        const int least = ranks * row_unit<T, Weight>;
-        if (share_of_cluster<Weight>(config.channels, config.heads, k, clusters).hidden.count < least) { return false; }
-    }
-    return true;
-}
 
 // As many clusters as can run at the same time, if the model can be divided among them.
 template <class T, class Weight>
@@ -427,53 +319,6 @@ size_t decode_persistent_bytes(const gpt2_config &config) {
     arena count = {nullptr, 0};
     lay_out(count, config);
     return count.used;
-}
-
-// The matrices of all layers: plain, or in codes.
-template <class T> static lookup_table<T> matrix_of(const tensors<T> &all, int layer, int kind) {
-    const params<T> &w = all.weights;
-    if (all.scheme != GPT2_PLAIN) {
-        if (kind == logits) { return {nullptr, w.head_codes, all.scheme, all.config.channels}; }
-        const block_codes &codes = w.codes[(size_t)layer];
-        const code_matrix matrices[] = {codes.qkv, codes.attention, codes.fc, codes.mlp};
-        return {nullptr, matrices[kind], all.scheme, all.config.channels};
-    }
-    if (kind == logits) { return {w.head, {}, all.scheme, all.config.channels}; }
-    const block_weights<T> &b = w.blocks[(size_t)layer];
-    const T *const matrices[] = {b.qkv_weight, b.attention_weight, b.fc_weight, b.mlp_weight};
-    return {matrices[kind], {}, all.scheme, all.config.channels};
-}
-
-template <class T> static int fold_norms(gpt2_device &device, const tensors<T> &all, const packet_buffers &to) {
-    const params<T> &w = all.weights;
-    const int C = all.config.channels, L = all.config.layers, each = 8;
-    const auto blocks = [&](int rows) { return (unsigned)((rows + each - 1) / each); };
-    float2 *constants = to.constants;
-    const auto fold = [&](const lookup_table<T> &weights, const T *gain, const T *shift, const T *bias, int rows,
-                          float *most_gain, float *most, int first_bound) {
-        fold_norm_kernel<T><<<blocks(rows), each * warp_size, 0, device.stream>>>(
-            constants, weights, gain, shift, bias, rows, C, most_gain, most, first_bound);
-        constants += rows;
-        return cudaGetLastError();
-    };
-    for (int layer = 0; layer < L; layer++) {
-        const block_weights<T> &b = w.blocks[(size_t)layer];
-        layer_bounds *bounds = to.bounds + layer;
-        TRY(fold(matrix_of(all, layer, qkv), b.ln1_weight, b.ln1_bias, b.qkv_bias, 3 * C, &bounds->gain1,
-                 &bounds->value, 2 * C));
-        TRY(fold(matrix_of(all, layer, fc), b.ln2_weight, b.ln2_bias, b.fc_bias, 4 * C, &bounds->gain2, &bounds->hidden,
-                 0));
-    }
-    TRY(fold(matrix_of(all, 0, logits), w.final_weight, w.final_bias, nullptr, all.config.vocabulary,
-             &to.bounds[L].gain1, nullptr, 0));
-    // Of an embedding: of a token, and of a position, which is not in codes.
-    const int V = all.config.vocabulary;
-    largest_kernel<T><<<blocks(V), each * warp_size, 0, device.stream>>>(&to.bounds[L].value, token_table(all), V, C);
-    TRY(cudaGetLastError());
-    const lookup_table<T> positions = {w.position_embedding, {}, GPT2_PLAIN, C};
-    largest_kernel<T>
-        <<<blocks(all.context), each * warp_size, 0, device.stream>>>(&to.bounds[L].hidden, positions, all.context, C);
-    return cudaGetLastError();
 }
 
 // The matrices, for the copy engine.

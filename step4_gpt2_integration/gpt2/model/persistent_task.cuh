@@ -33,9 +33,9 @@ enum { sums_pitch = 2 * quads + 8 }; // two parts of each row; the lanes of a wa
 template <class Weight> constexpr bool coded = std::is_same_v<Weight, int8_code>;
 
 #if defined(SIMT_CPU_BACKEND)
-enum { in_ring = 0, block_threads = threads }; // a thread is a fiber there, and all of them exist at the same time
+enum { in_ring = 0, most_threads = threads }; // a thread is a fiber there, and all of them exist at the same time
 #else
-enum { in_ring = 1, block_threads = threads + streaming_threads };
+enum { in_ring = 1, most_threads = threads + most_streamers * warp_size };
 #endif
 
 // The largest magnitudes of a layer: of the gains of both LayerNorms, of a value, and of a hidden value.
@@ -73,7 +73,7 @@ struct shared_plan {
     size_t arrivals;              // barriers: (2, warps) for x, (2) for statistics, heads, parts_of_heads, hidden
     size_t ring_barriers, boxes;  // weight_ring.cuh
     size_t all;
-    int places, place_bytes, bytes_of_whole, bytes_of_columns; // of the ring
+    int places, place_bytes, streamers, bytes_of_whole, bytes_of_columns; // of the ring
     int batch; // boxes that are multiplied together; 0: the ring is too small
 };
 enum {
@@ -86,8 +86,8 @@ enum {
 
 __device__ inline ring_memory ring_of(char *dynamic, const shared_plan &plan) {
     uint64_t *const barriers = (uint64_t *)(dynamic + plan.ring_barriers);
-    return {dynamic + plan.boxes, barriers, barriers + most_places, plan.places, plan.place_bytes, plan.bytes_of_whole,
-            plan.bytes_of_columns};
+    return {dynamic + plan.boxes, barriers,       barriers + most_places, plan.places,
+            plan.place_bytes,     plan.streamers, plan.bytes_of_whole,    plan.bytes_of_columns};
 }
 
 template <class T, class Weight> struct persistent_task {

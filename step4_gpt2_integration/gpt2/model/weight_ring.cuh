@@ -25,8 +25,7 @@
 #include "gpt2/model/tensor_map.cuh"
 #endif
 
-enum { streaming_warps = 2, streaming_threads = streaming_warps * 32 };
-enum { most_places = 64, column_bytes = 64, bytes_in_flight = 32 * 1024 };
+enum { most_places = 64, most_streamers = 4, column_bytes = 64, bytes_in_flight = 32 * 1024 };
 enum { qkv, projection, fc, mlp, logits, kinds }; // a matrix of each layer, or the last one
 
 template <class T> constexpr int box_columns = column_bytes / (int)sizeof(T);
@@ -54,9 +53,10 @@ struct weight_maps {
 };
 
 struct ring_memory {
-    char *boxes;              // (places), each of `bytes`, 128-byte aligned
-    uint64_t *full, *empty;   // (places)
-    int places, bytes;        // places: a multiple of streaming_warps
+    char *boxes;            // (places), each of `bytes`, 128-byte aligned
+    uint64_t *full, *empty; // (places)
+    int places, bytes;
+    int streamers;            // streaming warps, at most most_streamers. `places` is a multiple of them
     int of_whole, of_columns; // bytes that a box of either kind has
 };
 
@@ -114,7 +114,7 @@ struct ring_writer {
 
     __device__ ring_writer(const ring_memory &ring, int warp, block_flags *flags, unsigned *failed)
         : ring(ring), flags(flags), failed(failed), next(ring_place().after(warp, ring.places)), left(warp),
-          together(min(ring.places / streaming_warps, (bytes_in_flight - 1) / (streaming_warps * ring.bytes) + 1)) {
+          together(min(ring.places / ring.streamers, (bytes_in_flight - 1) / (ring.streamers * ring.bytes) + 1)) {
         asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     }
 
@@ -133,12 +133,12 @@ struct ring_writer {
         const int of_run = part.boxes, boxes = part.runs * of_run;
         const int bytes = part.whole ? ring.of_whole : ring.of_columns;
         int box = left;
-        for (; box < boxes; box += streaming_warps) {
+        for (; box < boxes; box += ring.streamers) {
             // In the first round no place has been read: of its barrier the phase before the first counts as complete.
             if (!await(ring.empty + next.index, next.parity ^ 1)) { return false; }
             if (requested >= together) {
                 if (!await(ring.full + before.index, before.parity)) { return false; }
-                before = before.after(streaming_warps, ring.places);
+                before = before.after(ring.streamers, ring.places);
             } else if (requested == 0) {
                 before = next;
             }
@@ -149,7 +149,7 @@ struct ring_writer {
             uint64_t *full = ring.full + next.index;
             mbarrier::expect_bytes(full, (unsigned)bytes);
             copy_box(ring.boxes + next.index * ring.bytes, from, column, row, layer, full, policy);
-            next = next.after(streaming_warps, ring.places), requested++;
+            next = next.after(ring.streamers, ring.places), requested++;
         }
         left = box - boxes;
         return true;
@@ -157,13 +157,13 @@ struct ring_writer {
 
     // Until all its boxes have been read, if they are needed, and no copy is on its way.
     __device__ void finish(bool needed) {
-        for (int i = streaming_warps; i <= ring.places && needed; i += streaming_warps) {
+        for (int i = ring.streamers; i <= ring.places && needed; i += ring.streamers) {
             needed = await(ring.empty + next.index, next.parity ^ 1);
-            next = next.after(streaming_warps, ring.places);
+            next = next.after(ring.streamers, ring.places);
         }
         for (int i = min(requested, together); i > 0; i--) {
             mbarrier::wait_for(ring.full + before.index, before.parity);
-            before = before.after(streaming_warps, ring.places);
+            before = before.after(ring.streamers, ring.places);
         }
     }
 };
