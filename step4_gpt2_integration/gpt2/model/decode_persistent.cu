@@ -25,7 +25,7 @@
 //           next part is added to a total when all readers of the last one have read it.
 //           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
 //           The loop over the layers must fit into the instruction cache: each phase is in it once.
-// Measured  On an H200, 124M in bf16 at position 64: 139 us a step (docs/decode.md).
+// Measured  On an H200, 124M in bf16 at position 64: 136 us a step (docs/decode.md).
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "gpt2/model/activation.cuh"
