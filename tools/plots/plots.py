@@ -360,8 +360,8 @@ def pytorch(name: str, unit: str, key: str, **wanted) -> None:
 
 # ---- several GPUs ----
 
-SCALING = "scaling/nvidia-h100-80gb-hbm3.jsonl"
-STEPS = {64: 123.2, 16: 32.7}  # ms of a step of 124M on one H200 (docs/training.md), by sequences
+SCALING = "scaling/nvidia-h200.jsonl"
+STEPS = {64: 109.4, 16: 29.1}  # ms of a step of 124M on one H200 (docs/scaling.md), by sequences
 LAYER, EMBEDDINGS, VECTORS = 28.3116, 157.6796, 0.4854  # MB of gradients
 
 
@@ -392,13 +392,13 @@ def scaling() -> None:
         rows.append(("head", f"{batch} sequences of 1024 tokens a GPU"))
         found = [
             ("gpt2, one GPU", QUIET, rates(batch=batch, by="ours", setting="alone")),
-            ("two, one sum", OURS, rates(batch=batch, by="ours", setting="together", zero=0)),
-            ("two, --zero 1", OURS, rates(batch=batch, by="ours", setting="together", zero=1)),
-            ("PyTorch, one GPU", QUIET, rates(batch=batch, by="compile", setting="alone")),
-            ("two, DDP", PEER, rates(batch=batch, by="compile", setting="together")),
+            ("four, one sum", OURS, rates(batch=batch, by="ours", setting="together", zero=0, gpus=4)),
+            ("four, --zero 1", OURS, rates(batch=batch, by="ours", setting="together", zero=1, gpus=4)),
+            ("PyTorch, four, DDP", PEER, rates(batch=batch, by="compile", setting="together", gpus=4)),
         ]
         for label, colour, measured in found:
-            rows.append((label, measured[-1]["tokens_per_s"], f"{measured[-1]['tokens_per_s'] / 1e3:.0f}", colour))
+            if measured:
+                rows.append((label, measured[0]["tokens_per_s"], f"{measured[0]['tokens_per_s'] / 1e3:.0f}", colour))
     bar_rows(rows, most, label_width=112, value_width=40)
 
 
@@ -410,10 +410,10 @@ def curve() -> None:
     for batch, colour in ((64, OURS), (16, PEER)):
         for tree, dashes in ((True, "-"), (False, "--")):
             axes.plot(gpus, [100 * predicted(n, batch, tree)["efficiency"] for n in gpus], dashes, color=colour, lw=1.5)
-        one = rates(batch=batch, by="ours", setting="alone")[-1]["tokens_per_s"]
-        for zero in (0, 1):
-            both = rates(batch=batch, by="ours", setting="together", zero=zero)[-1]["tokens_per_s"]
-            axes.plot([2], [50 * both / one], "o" if zero == 0 else "s", color=ALERT, ms=4)
+        for together in rates(batch=batch, by="ours", setting="together"):
+            for apart in rates(batch=batch, by="ours", setting="apart", gpus=together["gpus"], run=together["run"]):
+                efficiency = 100 * together["tokens_per_s"] / apart["tokens_per_s"]
+                axes.plot([together["gpus"]], [efficiency], "s" if together["zero"] else "o", color=ALERT, ms=4)
     axes.set_xscale("log", base=2)
     axes.set(xlim=(1.7, 1200), ylim=(0, 104), xticks=[2, 8, 64, 1024], xticklabels=["2", "8", "64", "1024"])
     axes.minorticks_off()
@@ -421,7 +421,7 @@ def curve() -> None:
     axes.text(2, 60, "efficiency, percent", ha="left")
     axes.text(2, 48, "predicted, 64 sequences a GPU", color=OURS, ha="left")
     axes.text(2, 36, "predicted, 16 sequences a GPU", color=PEER, ha="left")
-    axes.text(2, 24, "measured on two H100", color=ALERT, ha="left")
+    axes.text(2, 24, "measured on two and four H200", color=ALERT, ha="left")
     axes.text(2, 12, "full: trees; dashed: rings", ha="left")
 
 
@@ -463,11 +463,11 @@ PLOTS = {
         "A training step of GPT-2 124M in bf16: products of the library (blue), attention (green) and kernels that are limited by their bytes (grey). Each kernel ran alone under ncu. What is right of a line is above the floor; a product that ends left of its line runs faster alone than in a whole step.",
         programs=("training_floor.py",)),
     "scaling": Plot(
-        scaling, (SCALING,), "Bars of tokens a second for one and two GPUs: two are nearly twice as fast as one, and faster than PyTorch's two",
-        "Training steps of 124M in bf16 on one and two H100. Compare a bar of two GPUs with twice that of one. With 64 sequences the sums are a smaller part of a step than with 16."),
+        scaling, (SCALING,), "Bars of tokens a second for one and four GPUs: four are nearly four times as fast as one, and faster than PyTorch's four",
+        "Training steps of 124M in bf16 on one and four H200. Compare a bar of four GPUs with four times that of one. With 64 sequences the sums are a smaller part of a step than with 16. PyTorch's bar is of another run, on other GPUs of the same kind."),
     "scaling_curve": Plot(
         curve, (SCALING,), "Efficiency over the number of GPUs: with trees it stays near 95 percent up to 1024 GPUs, with rings it falls",
-        "The part of each GPU's speed that remains when many train together. The curves are predictions of the model in the text, for H200s in machines of 8; only the points are measured, on two H100, a circle with one sum at the end and a square with `--zero 1`. Bytes bend no curve: a ring's latencies do."),
+        "The part of each GPU's speed that remains when many train together. The curves are predictions of the model in the text, for H200s in machines of 8; only the points are measured, on two and on four H200, a circle with one sum at the end and a square with `--zero 1`. Bytes bend no curve: a ring's latencies do."),
     "loss": Plot(
         loss, ("loss/small.jsonl",), "The loss of a small model over 500 steps: it falls fast at first, then slowly, and the held-out loss stays close",
         "The loss of a model of two blocks on the CPU backend: its file `loss.csv`. It begins at the logarithm of the number of tokens, as if every token were as likely, and falls fast while the model learns which tokens are frequent."),

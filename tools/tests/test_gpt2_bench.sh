@@ -169,7 +169,7 @@ if command -v python3 >/dev/null 2>&1; then
     check "two GPUs: alone, apart and together" says "ours together 2" scaling
     check "with --zero 1" scaling --settings together --zero 1
     sum_figure >>"$scratch/docs/results/scaling/card.jsonl"
-    check "the table has their ratio" says '| 124M, 2 | `gpt2 train`, `--zero 1` | 100 | 200 | 190 | 1.900 |' scaling_table steps
+    check "the table has their ratio" says '| 124M, 2 | `gpt2 train`, `--zero 1` | 2 | 100 | 200 | 190 | 1.900 |' scaling_table steps
     check "a sum beside a ring's" says "| b | 2 | 360.0 | 1.020 | 1.500 |" scaling_table sums
     check "memory beside its formula" says "| 124M, bf16, 2 x 8, 2 ranks | 3.00 | 2.25 | 0.750 | 0.747 |" scaling_table memory
 else
