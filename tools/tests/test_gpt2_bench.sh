@@ -63,6 +63,19 @@ assert outputs == [1 + 2 * 3], outputs
 assert logits.shape == (2, 1, gpt2_torch.VOCABULARY), logits.shape
 assert [tensor.shape for layer in cache for tensor in layer] == [(2, 2, 5, 8)] * 6'
 }
+small_cell() { # a cell of a small model, as PyTorch's process gives it
+    PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 "$python" -c '
+import argparse
+import json
+import gpt2_torch
+gpt2_torch.SHAPES["small"] = 1, 1, 8
+cell = {"size": "small", "type": "f32", "what": "prompt", "batch": 1, "tokens": 4, "by": "hf"}
+print(json.dumps(gpt2_torch.measure(cell, argparse.Namespace(device="cpu", threads=1, seconds=0, tokens=2))))'
+}
+replaced_cell() { # with a copy of a library of PyTorch from elsewhere
+    own=$("$python" -c 'import torch, os; print(os.path.join(os.path.dirname(torch.__file__), "lib", "libc10.so"))')
+    cp "$own" "$scratch/elsewhere/" && LD_PRELOAD=$scratch/elsewhere/libc10.so small_cell
+}
 clips() { # the optimizer gets gradients of a norm of 1 where that of the loss is larger
     PYTHONPATH=tools/peers PYTHONDONTWRITEBYTECODE=1 "$python" -c '
 import torch
@@ -96,9 +109,13 @@ fi
 if "$python" -c 'import torch, transformers' 2>/dev/null; then
     check "the compiled prompt returns its cache" returns_cache
     check "a training step clips by the global norm" clips
+    check "PyTorch with its own libraries is timed" says '"ms_p50"' small_cell
+    check "with another's it is not" says "PyTorch loaded $scratch/elsewhere/libc10.so in place of its own" replaced_cell
 else
     skip "the compiled prompt returns its cache" "PyTorch and transformers are not here"
     skip "a training step clips by the global norm" "PyTorch and transformers are not here"
+    skip "PyTorch with its own libraries is timed" "PyTorch and transformers are not here"
+    skip "with another's it is not" "PyTorch and transformers are not here"
 fi
 if [ -x build/gpt2/cpu/gpt2 ] && "$python" -c 'import torch, transformers' 2>/dev/null; then
     check "a cell by both on this CPU" one_cell
