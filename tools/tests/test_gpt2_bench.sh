@@ -12,9 +12,9 @@ import gpt2_bench
 print(len(list(gpt2_bench.cells(gpt2_bench.options()))))' "$@" >"$scratch/count"
     [ "$(cat "$scratch/count")" = "$wanted" ] || { cat "$scratch/count"; return 1; }
 }
-one_cell() { # all three candidates, and each has its figures
+one_cell() { # two candidates, and each has its figures. A prompt: steps of hf are differences, which noise can make negative
     PYTHONDONTWRITEBYTECODE=1 "$python" tools/peers/gpt2_bench.py --device cpu --gpt2 build/gpt2/cpu/gpt2 --sizes 124M \
-        --batch 1 --types f32 --lengths 0 --positions 8 --tokens 3 --seconds 0 --by ours,hf --json "$scratch/cell.jsonl" &&
+        --batch 1 --types f32 --lengths 8 --positions 0 --seconds 0 --by ours,hf --json "$scratch/cell.jsonl" &&
         [ "$(grep -c '"ms_p50"' "$scratch/cell.jsonl")" = 2 ]
 }
 # A program whose figures are given: a cell is stored, or the reason why it has no figure.
