@@ -117,7 +117,7 @@ static float hard_value(enum input_values values, const struct op_sizes *sizes, 
             static const float masks[] = {-1e4f, -1e9f, -1e30f};
             float mask = sizes->type == TYPE_F16 ? -6e4f : masks[n % 3];
             /* Powers of two: a scale, or another base of exp, rounds the products of a row alike. */
-            float all = sizes->type == TYPE_F16 ? -0x1p15f : -0x1p124f;
+            float all = sizes->type == TYPE_F16 ? -0x1p15f : sizes->T > 0 ? -0x1p26f : -0x1p124f;
             if (n % 5 == 4) { return all; }
             return c < width - 1 && bits % 3 == 0 ? mask : z;
         }

@@ -38,8 +38,6 @@ enum {
     MAX_OF_MASKED,
     MAX_UNSCALED, /* the maximum of x is subtracted from scale * x */
     NO_MAX,
-    MAX_STARTS_AT_ZERO,
-    MAX_STARTS_LOW, /* at -1e9 */
     NOT_NORMALISED,
     SCALE_NOT_IN_SUM,
     SUM_WITHOUT_LAST,
@@ -48,8 +46,7 @@ enum {
 static void mistaken_row(const struct causal_row *row, const float *x, const float *before, double *out) {
     bool whole = row->variant == MASK_AFTER;
     bool zeros = row->variant == MASKED_AS_ZERO || row->variant == MASKED_AS_ZERO_WRITTEN;
-    double maximum = row->variant == MAX_STARTS_AT_ZERO ? 0.0 : row->variant == MAX_STARTS_LOW ? -1e9 : -INFINITY;
-    double sum = 0.0;
+    double maximum = -INFINITY, sum = 0.0;
     double factor = row->variant == MAX_UNSCALED ? 1.0 : row->scale;
     int keys = 0;
     for (int j = 0; j < row->T; j++) {
@@ -201,8 +198,6 @@ static const struct op_mistake mistakes[] = {
      .compute = mistaken,
      .variant = {CAUSAL_QUERIES_CUT}},
     {.id = "softmax-no-max", .compute = mistaken, .variant = {NO_MAX}},
-    {.id = "softmax-max-starts-at-zero", .compute = mistaken, .variant = {MAX_STARTS_AT_ZERO}},
-    {.id = "softmax-max-starts-too-high", .compute = mistaken, .variant = {MAX_STARTS_LOW}},
     {.id = "softmax-not-normalised", .compute = mistaken, .variant = {NOT_NORMALISED}},
     {.id = "sum-bounds", .compute = mistaken, .variant = {SUM_WITHOUT_LAST}},
     {.id = "causal-scale-not-in-sum",
