@@ -225,25 +225,24 @@ bool calls_share_a_path(const struct evidence *evidence) {
     return find(&search, evidence) && search.best.flag != has_other_scalar;
 }
 
-/* Would as many calls as are wrong, drawn from the right ones, rarely all have it? Half of the calls may have a flag, and then one wrong
- * call that has it says nothing. */
-static bool is_no_chance(const struct evidence *evidence, const struct property *property) {
+/* Would as many calls as are wrong, drawn from the right ones, rarely all have the property that was found? Half of the calls
+ * may have a flag, and then one wrong call that has it says nothing. */
+static bool is_no_chance(const struct search *search) {
     const double rare = 0.25;
-    int with = 0, right = 0, wrong = 0;
-    for (int i = 0; i < evidence->count; i++) {
-        const struct evidence_case *shown = evidence->cases[i];
+    int right = 0, wrong = 0;
+    for (int i = 0; i < search->evidence->count; i++) {
+        const struct evidence_case *shown = search->evidence->cases[i];
         wrong += is_wrong(shown);
-        if (is_wrong(shown) || !computes(shown)) { continue; }
-        right++, with += holds(evidence, shown, property);
+        right += !is_wrong(shown) && computes(shown);
     }
-    return pow((double)with / right, wrong) <= rare;
+    return pow((double)search->fewest / right, wrong) <= rare;
 }
 
 bool calls_describe(const struct evidence *evidence, char *text, size_t size) {
     struct search search;
     char words[200];
     text[0] = '\0';
-    if (!find(&search, evidence) || !is_no_chance(evidence, &search.best)) { return false; }
+    if (!find(&search, evidence) || !is_no_chance(&search)) { return false; }
     (search.best.flag ? describe_flag : describe_size)(evidence, &search.best, words, sizeof words);
     snprintf(text, size, "every wrong call is one %s", words);
     return true;

@@ -5,8 +5,8 @@
 #include "common/ops/evidence.h"
 
 /* Writes "every wrong call is one with C >= 1025" if some property has this meaning: every wrong call has it,
- * and of the right calls at least two do not; for a property of a size none does. Nor may so many of the right calls have it that as
- * many calls as are wrong would often all have it by chance. Else writes "" and returns false. */
+ * and of the right calls at least two do not; for a property of a size none does. Nor may so many of the right calls have it
+ * that as many calls as are wrong would often all have it by chance. Else writes "" and returns false. */
 bool calls_describe(const struct evidence *evidence, char *text, size_t size);
 
 /* Is there such a property that a kernel may have a path of its own for? For the value of a scalar, such as eps, it has none. */

@@ -361,7 +361,6 @@ def pytorch(name: str, unit: str, key: str, **wanted) -> None:
 # ---- several GPUs ----
 
 SCALING = "scaling/nvidia-h200.jsonl"
-STEPS = {64: 109.4, 16: 29.1}  # ms of a step of 124M on one H200 (docs/scaling.md), by sequences
 LAYER, EMBEDDINGS, VECTORS = 28.3116, 157.6796, 0.4854  # MB of gradients
 
 
@@ -374,9 +373,9 @@ def predicted(gpus: int, batch: int, tree: bool) -> dict[str, float]:
         return megabytes * 2 * (gpus - 1) / gpus / speed / 1e3 + sums * hops * 0.005
 
     sent = 12 * LAYER + EMBEDDINGS + VECTORS
-    whole = ms(sent, 14)
-    shown = max(ms(EMBEDDINGS + VECTORS, 2), whole - STEPS[batch] * 2 / 3)
-    return {"sent": sent * 2 * (gpus - 1) / gpus, "sums": whole, "shown": shown, "efficiency": STEPS[batch] / (STEPS[batch] + shown)}
+    whole, step = ms(sent, 14), rates(batch=batch, by="ours", setting="alone")[0]["ms_p50"]
+    shown = max(ms(EMBEDDINGS + VECTORS, 2), whole - step * 2 / 3)
+    return {"sent": sent * 2 * (gpus - 1) / gpus, "sums": whole, "shown": shown, "efficiency": step / (step + shown)}
 
 
 def rates(**wanted) -> list[dict]:

@@ -1,5 +1,7 @@
-// persistent_constants.cuh — what decode_persistent.cu computes once of the weights: sums over the rows that a LayerNorm is folded into, and bounds
-// of values
+// persistent_constants.cuh — what decode_persistent.cu computes once of the weights
+//
+//   fold_norms   of each row into which a LayerNorm is folded, two sums; bounds of values, which products with codes need
+//   matrix_of    a layer's matrix: plain, or in codes
 #ifndef GPT2_PERSISTENT_CONSTANTS_CUH
 #define GPT2_PERSISTENT_CONSTANTS_CUH
 
