@@ -80,7 +80,9 @@ __global__ void __launch_bounds__(most_threads, 1)
     block.cluster.open(dynamic, task.packets.bases, task.tag, block.flags());
     const int steps = min(task.steps, own.left);
     if (warp >= warps) {
-        if (threadIdx.x % warp_size == 0) {
+        if (warp - warps == plan.streamers) {
+            keep_norms(block);
+        } else if (threadIdx.x % warp_size == 0) {
             const vector_prefetch<T> vectors(task);
             stream_weights(ring, warp - warps, parts, maps, L, steps, block.flags(), task.packets.failed,
                            [&](int layer) {
@@ -109,6 +111,7 @@ __global__ void __launch_bounds__(most_threads, 1)
             break;
         }
 
+        announce_step(block, true);
         keeper.begin(token, block.position_at(step), step);
         for (int half = 0; half <= 2 * L; half++) {
             block.dynamic = dynamic + unknown_zero();
@@ -139,19 +142,18 @@ __global__ void __launch_bounds__(most_threads, 1)
                     if (early && attention) { request_first(); }
                     keeper.take(now);
                 },
-                [&](int run, int row, bool there, float y) {
+                [&](int value, float y) {
+                    const bool there = value >= 0;
                     if (kind == logits) {
-                        if (there && first_lane) { own_logits[row - own.first] = task.logits[row] = y; }
+                        if (there && first_lane) { own_logits[value] = task.logits[own.first + value] = y; }
                         return;
                     }
                     const bool of_head = kind == qkv;
-                    const int first = block.share().heads.first * task.D, rows = block.share().heads.count * task.D;
-                    const int element = row - (of_head ? first - run * (rows - C) : block.share().hidden.first);
                     if (!of_head) { y = activate(y, task.activation); }
                     if (coded<Weight> && !of_head) {
-                        block.send_digits(plan.hidden, element, y, units_of_hidden, there, hidden_barrier);
+                        block.send_digits(plan.hidden, value, y, units_of_hidden, there, hidden_barrier);
                     } else {
-                        block.send_row(of_head ? plan.heads : plan.hidden, element,
+                        block.send_row(of_head ? plan.heads : plan.hidden, value,
                                        of_head ? (int)sizeof(T) : bytes_of_two / 2, y, there,
                                        of_head ? heads_barrier : hidden_barrier);
                     }
@@ -184,6 +186,7 @@ __global__ void __launch_bounds__(most_threads, 1)
                              attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise);
         }
     }
+    announce_step(block, false);
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
     if (blockIdx.x == 0 && good) {
         for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[own.count + i] = -1; }
@@ -227,7 +230,7 @@ struct persistent_launch {
     void shape(int clusters_, cudaStream_t stream) {
         clusters = clusters_;
         config.gridDim = dim3((unsigned)(clusters * ranks)),
-        config.blockDim = dim3((unsigned)(threads + plan.streamers * warp_size));
+        config.blockDim = dim3((unsigned)(threads + in_ring * (plan.streamers + 1) * warp_size));
         config.dynamicSmemBytes = plan.all, config.stream = stream, config.attrs = attributes;
         attributes[0].id = cudaLaunchAttributeCooperative;
         attributes[0].val.cooperative = 1;

@@ -53,6 +53,7 @@ template <class T, class Weight> inline shared_plan plan_for(const gpt2_config &
         take(plan.x[i], (size_t)warps * W * halves<T>, sizeof(T));
         take(plan.statistics[i], ranks * warps, sizeof(float2));
     }
+    take(plan.norms, 2, sizeof(float2));
     take(plan.heads, (size_t)3 * heads * D, sizeof(T));
     take(plan.parts_of_heads, (size_t)heads * ranks * (D + 2), sizeof(float));
     take(plan.merged, whole_steps(heads * D) * halves<T>, sizeof(T));
@@ -78,7 +79,7 @@ template <class T, class Weight> inline shared_plan plan_for(const gpt2_config &
         const size_t most = (size_t)most_shared_memory(), rest = plan.all + margin + fixed;
         const int fit = most > rest ? (int)((most - rest) / (size_t)plan.place_bytes) : 0;
         // Of small boxes two warps request fewer than memory sends. Measured: at 8 KB four are slower (docs/decode.md).
-        plan.streamers = plan.place_bytes <= 6 * 1024 ? most_streamers : most_streamers / 2;
+        plan.streamers = plan.place_bytes <= 6 * 1024 ? most_streamers : 2;
         plan.places = std::min(fit, (int)most_places) / plan.streamers * plan.streamers;
         plan.all += (size_t)plan.places * (size_t)plan.place_bytes + margin;
         plan.batch = std::min((int)most_boxes, plan.places);

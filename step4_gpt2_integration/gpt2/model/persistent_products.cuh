@@ -92,6 +92,7 @@ template <class T> __device__ inline float multiply_row(const T *row, const T *x
 template <class T, class Weight, int W> struct row_batch {
     static constexpr int steps = W / box_columns<Weight>;
     static constexpr int kept = sizeof(T) == 4 ? 1 : steps < kept_steps<W> ? steps : kept_steps<W>;
+    static constexpr bool held = sizeof(T) == 2 && kept == steps; // registers hold all of a group
     static constexpr int to_next_step = box_rows<Weight> * column_bytes / (int)sizeof(Weight); // in a box, in elements
 
     const matrix_part<Weight> &part;
@@ -100,7 +101,7 @@ template <class T, class Weight, int W> struct row_batch {
     const float *scales; // of codes
     int most;            // boxes of a group
     int done = 0, boxes; // of the part: before this group, in it
-    int row, run;        // of the matrix, which the thread's quad owns; row -1: none
+    int value;           // of the row that the thread's quad finishes: its number among the cluster's. -1: none
     float2 constant;     // of that row
     float scale;         // likewise
     // Row lane / 4 of each eight, at the lane's first column; null on the CPU backend if there is none. And its first elements.
@@ -114,21 +115,29 @@ template <class T, class Weight, int W> struct row_batch {
 
     __device__ int all_boxes() const { return part.runs * part.boxes; }
 
-    __device__ int run_of(int box) const { return (box >= part.boxes) + (box >= 2 * part.boxes); }
+    struct place {
+        int run, in_run; // in_run -1: there is no such row
+    };
 
-    // Row of_box of a box, or -1 if there is none.
-    __device__ int place(int box, int of_box) const {
-        const int in_run = (box - run_of(box) * part.boxes) * box_rows<Weight> + of_box;
-        return box < all_boxes() && in_run < part.rows ? part.row + run_of(box) * part.next + in_run : -1;
+    // Row of_box of a box.
+    __device__ place place_of(int box, int of_box) const {
+        const int run = (box >= part.boxes) + (box >= 2 * part.boxes);
+        const int in_run = (box - run * part.boxes) * box_rows<Weight> + of_box;
+        return {run, box < all_boxes() && in_run < part.rows ? in_run : -1};
     }
+
+    __device__ int row_at(const place &at) const { return part.row + at.run * part.next + at.in_run; }
 
     // Before the groups that are finished together: the quad's row.
     __device__ void choose_row() {
         const int own = (int)threadIdx.x / quad, of_group = own % group_rows / box_rows<Weight>;
-        const int box = done + own / group_rows * most + of_group;
-        row = of_group < most ? place(box, own % box_rows<Weight>) : -1, run = run_of(box);
-        constant = row >= 0 ? constants[row] : make_float2(0.0f, 0.0f);
-        if constexpr (coded<Weight>) { scale = row >= 0 ? scales[row] : 0.0f; }
+        const place at = place_of(done + own / group_rows * most + of_group, own % box_rows<Weight>);
+        value = -1, constant = make_float2(0.0f, 0.0f);
+        if constexpr (coded<Weight>) { scale = 0.0f; }
+        if (of_group < most && at.in_run >= 0) {
+            value = part.value + at.run * part.values_of_run + at.in_run, constant = constants[row_at(at)];
+            if constexpr (coded<Weight>) { scale = scales[row_at(at)]; }
+        }
     }
 
     // Where the rows of the next group are, when they are there.
@@ -144,8 +153,9 @@ template <class T, class Weight, int W> struct row_batch {
                 from[j] = reader.template row_of<Weight>(min(box, max(boxes - 1, 0)), of_box) +
                           warp * steps * to_next_step + at;
             } else {
-                const int r = box < boxes ? place(done + box, of_box) : -1;
-                from[j] = r >= 0 ? of_layer + (int64_t)r * part.pitch + warp * W + at : nullptr;
+                const place row = place_of(done + box, of_box);
+                from[j] = box < boxes && row.in_run >= 0 ? of_layer + (int64_t)row_at(row) * part.pitch + warp * W + at
+                                                         : nullptr;
             }
         }
     }
@@ -197,8 +207,8 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// begin() is called once, when the first rows have been located. finish(run, row, there, y): y of that row of the matrix in all lanes of a
-// quad; there: it exists. All threads call each of them. unit: of x in digits. Returns norm_of_stream.
+// begin() is called once, when the first rows have been located. finish(value, y): y of that row (row_batch.value) in all lanes of a quad.
+//  All threads call each of them. unit: of x in digits. Returns norm_of_stream.
 template <class T, class Weight, int W, class Begin, class Finish>
 __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                              row_batch<T, Weight, W> &batch, const half_layer &now, float unit,
@@ -224,24 +234,26 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
                 block.template x_of_warp<W>(now.buffer(), warp).wait(now.phase, lane == 0, block.flags());
             }
             __syncwarp();
+            if constexpr (row_batch<T, Weight, W>::held) { reader.release(batch.boxes); }
             batch.multiply(all + group * 2 * group_rows, x, C);
-            reader.release(batch.boxes);
+            if constexpr (!row_batch<T, Weight, W>::held) { reader.release(batch.boxes); }
             batch.done += batch.boxes;
         } while (++group < groups && batch.done < batch.all_boxes());
-        if (first) { block.statistics(now.buffer()).wait(now.phase, threadIdx.x == 0, block.flags()); }
-        meet_block();
-        if (first) { norm = norm_of_stream(block, now.buffer()); }
-        const bool there = batch.row >= 0;
+        if (first) {
+            norm = await_norm(block, now);
+        } else {
+            meet_block();
+        }
         float sum = 0.0f;
 #pragma unroll
         for (int i = t; i < warps; i += quad) {
             const float2 parts = *(const float2 *)(all + i * sums_pitch + own * 2);
             sum += parts.x + parts.y;
         }
-        sum = over_quad(there ? sum : 0.0f);
+        sum = over_quad(batch.value >= 0 ? sum : 0.0f);
         const float product = coded<Weight> ? sum * unit * batch.scale : sum * (1.0f / shrink<T>);
         const float y = (product - norm.x * batch.constant.x) * norm.y + batch.constant.y;
-        finish(batch.run, batch.row, there, y);
+        finish(batch.value, y);
         *turn ^= 1;
     }
     return norm;

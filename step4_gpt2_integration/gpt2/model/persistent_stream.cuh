@@ -4,6 +4,8 @@
 //                   take      adds what all clusters have computed, and sends the result to the cluster, for a LayerNorm
 //                   settle    the mean of that LayerNorm, which the next one takes off
 //   norm_of_stream  that mean, and the deviation
+//   keep_norms      the norm warp, which computes both while the others multiply
+//   await_norm      both, for the others
 //
 // A block of each cluster keeps the same columns of the stream. The clusters add parts to two totals of a column: what attention has added to
 // the stream, and what the MLP has. Their sum is the stream: where a step begins, the new embedding less the stream of the step before counts
@@ -13,18 +15,54 @@
 
 #include "gpt2/model/persistent_block.cuh"
 
-// x: the mean less the pivot; y: 1 / sqrt(variance + epsilon). All lanes of an octet call.
+// x: the mean less the pivot; y: 1 / sqrt(variance + epsilon). All lanes of a warp call.
 template <class T, class Weight>
 __device__ inline float2 norm_of_stream(const persistent_block<T, Weight> &block, int buffer) {
     const float2 *parts = (const float2 *)(block.dynamic + block.task.plan.statistics[buffer]);
     float2 sum = {};
 #pragma unroll
-    for (int i = 0; i < ranks * warps; i += octet) {
-        const float2 part = parts[i + (int)threadIdx.x % octet];
-        sum.x += part.x, sum.y += part.y;
+    for (int i = (int)threadIdx.x % warp_size; i < ranks * warps; i += warp_size) {
+        sum.x += parts[i].x, sum.y += parts[i].y;
     }
-    const float off = over_octet(sum.x) * block.task.per_channel, squares = over_octet(sum.y) * block.task.per_channel;
+    const float off = warp_sum(sum.x) * block.task.per_channel, squares = warp_sum(sum.y) * block.task.per_channel;
     return make_float2(off, rsqrtf(fmaxf(squares - off * off, 0.0f) + block.task.epsilon));
+}
+
+// The multiplying warps tell the norm warp that a step follows, or none.
+template <class T, class Weight>
+__device__ inline void announce_step(const persistent_block<T, Weight> &block, bool another) {
+    if (threadIdx.x == 0) { block.state().another = another; }
+    meet_norm_warp();
+}
+
+// By the norm warp.
+template <class T, class Weight> __device__ inline void keep_norms(const persistent_block<T, Weight> &block) {
+    const bool first_lane = threadIdx.x % warp_size == 0;
+    for (int step = 0;; step++) {
+        meet_norm_warp();
+        if (!block.state().another) { return; }
+#pragma unroll 1
+        for (int half = 0; half <= 2 * block.task.L; half++) {
+            const half_layer now = half_at(block.task, step, half);
+            block.statistics(now.buffer()).wait(now.phase, first_lane, block.flags());
+            __syncwarp();
+            const float2 norm = norm_of_stream(block, now.buffer());
+            if (first_lane) { block.norm(now.buffer()) = norm; }
+            meet_norm_warp();
+        }
+    }
+}
+
+// The multiplying warps meet, and each thread gets norm_of_stream.
+template <class T, class Weight>
+__device__ inline float2 await_norm(const persistent_block<T, Weight> &block, const half_layer &now) {
+    if (in_ring) {
+        meet_norm_warp();
+        return block.norm(now.buffer());
+    }
+    block.statistics(now.buffer()).wait(now.phase, threadIdx.x == 0, block.flags());
+    meet_block();
+    return norm_of_stream(block, now.buffer());
 }
 
 // ---- x in digits ----
@@ -115,47 +153,48 @@ template <class T, class Weight, int W> struct stream_keeper {
         for (int round = 0; round < rounds; round++) {
             const auto pair_of = [&](int i) { return thread / quad + (round * together + i) * (int)quads; };
             const auto column_of = [&](int i) { return 2 * (pairs.first + min(pair_of(i), pairs.count - 1)); };
-            two_elements<T> gains[together]; // before the wait
-            total totals[together][2] = {};
+            const auto is_there = [&](int i) { return pair_of(i) < pairs.count; };
+            // Before the wait all that does not depend on it.
+            two_elements<T> gains[together];
+            total totals[together][2] = {}, others[together][2];
+            int to[together], barrier[together];
 #pragma unroll
-            for (int i = 0; i < together; i++) { gains[i] = load_two(gain + column_of(i)); }
+            for (int i = 0; i < together; i++) {
+                const int c = column_of(i);
+                gains[i] = load_two(gain + c);
+                const total *const before = this->others(c / 2 - pairs.first);
+                others[i][0] = before[0], others[i][1] = before[1];
+                to[i] = (int)plan.x[now.buffer()] + c / 2 * bytes_of_two, barrier[i] = now.buffer() * warps + c / W;
+                compute_here(to[i]), compute_here(barrier[i]);
+            }
             if (!now.is_first()) {
                 await_totals(
                     totals, [&](int i) { return from + column_of(i); }, now.parts, block.flags());
             }
+            __syncwarp(); // all have read the others
 #pragma unroll
             for (int i = 0; i < together; i++) {
-                const int pair = pair_of(i), c = 2 * (pairs.first + pair);
-                float2 value = {};
-                if (pair < pairs.count) {
-                    if (now.is_first()) {
-                        value = own()[pair];
-                    } else {
-                        const total *const others = this->others(pair);
-                        value = make_float2(value_of(totals[i][0] + others[0]), value_of(totals[i][1] + others[1]));
-                    }
-                }
-                const float2 scale = to_floats(gains[i]);
-                __syncwarp(); // all have read the others
-                const float2 off = make_float2(value.x - pivot, value.y - pivot);
+                float2 value =
+                    make_float2(value_of(totals[i][0] + others[i][0]), value_of(totals[i][1] + others[i][1]));
+                if (now.is_first()) { value = own()[column_of(i) / 2 - pairs.first]; }
+                const float2 scale = to_floats(gains[i]), off = make_float2(value.x - pivot, value.y - pivot);
                 uint2 words;
                 if constexpr (coded<Weight>) { // two quads have four columns
                     const float2 x = make_float2(off.x * scale.x, off.y * scale.y);
-                    if (!now.is_first() && fmaxf(fabsf(x.x), fabsf(x.y)) * per_unit > units_of_bound) {
+                    if (!now.is_first() && is_there(i) && fmaxf(fabsf(x.x), fabsf(x.y)) * per_unit > units_of_bound) {
                         atomicExch(task.packets.imprecise, 1u);
                     }
                     words = digits_of_two(x.x, x.y, per_unit, quad);
                 } else {
                     words = words_of<T>(off.x * scale.x * shrink<T>, off.y * scale.y * shrink<T>);
                 }
-                if (pair >= pairs.count) { continue; }
+                if (!is_there(i)) { continue; }
+                block.send_word((size_t)to[i], (uint64_t)words.y << 32 | words.x, barrier[i]);
                 if (lane == 0 && !now.is_first() && now.kind != logits) {
-                    total *const others = this->others(pair);
-                    others[0] = totals[i][0], others[1] = totals[i][1];
+                    total *const after = this->others(pair_of(i));
+                    after[0] = totals[i][0], after[1] = totals[i][1];
                 }
                 moments.x += off.x + off.y, moments.y += off.x * off.x + off.y * off.y;
-                block.send_word(plan.x[now.buffer()] + (size_t)(c / 2) * bytes_of_two,
-                                (uint64_t)words.y << 32 | words.x, now.buffer() * warps + c / W);
             }
         }
         for (int offset = quad; offset < warp_size; offset *= 2) {

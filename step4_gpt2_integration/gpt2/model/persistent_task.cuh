@@ -35,7 +35,7 @@ template <class Weight> constexpr bool coded = std::is_same_v<Weight, int8_code>
 #if defined(SIMT_CPU_BACKEND)
 enum { in_ring = 0, most_threads = threads }; // a thread is a fiber there, and all of them exist at the same time
 #else
-enum { in_ring = 1, most_threads = threads + most_streamers * warp_size };
+enum { in_ring = 1, most_threads = threads + (most_streamers + 1) * warp_size };
 #endif
 
 // The largest magnitudes of a layer: of the gains of both LayerNorms, of a value, and of a hidden value.
@@ -65,6 +65,7 @@ struct shared_plan {
     size_t own, others;   // (pairs of the rank, 2)            the token's embedding; the other totals of the stream
     size_t x[2];          // (warps W, halves)                 a LayerNorm's result, but for mean and deviation
     size_t statistics[2]; // (ranks, warps, 2)                 sums of it and of its squares
+    size_t norms;         // (2 buffers)                       mean and deviation, as norm_of_stream has them
     size_t heads, parts_of_heads; // (3, heads, D), (heads, ranks, D + 2)  query, key, value; attention to a rank's keys
     size_t merged, hidden;        // (heads D, halves), (hidden, halves)
     size_t sums, outs;            // (2, warps, sums_pitch), (warps, groups, D + 2)
@@ -121,6 +122,16 @@ __device__ inline void meet_block() {
 #endif
 }
 
+// They meet the norm warp (persistent_stream.cuh), too. On the CPU backend there is none.
+__device__ inline void meet_norm_warp() {
+#if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__)
+    __syncthreads();
+#else
+    __syncwarp();
+    asm volatile("barrier.cta.sync.aligned 2, %0;" ::"n"((int)(threads + warp_size)) : "memory");
+#endif
+}
+
 // They meet. Is `value` true in any thread?
 __device__ inline bool any_of_block(bool value) {
 #if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__)
@@ -167,6 +178,15 @@ __device__ inline int unknown_zero() {
     return zero;
 }
 
+// Has the compiler compute `value` before what follows.
+__device__ inline void compute_here(int &value) {
+#if HOPPER_PTX
+    asm volatile("" : "+r"(value));
+#else
+    (void)value;
+#endif
+}
+
 // ---- a cluster's heads and hidden values, a block's rows, a warp's columns ----
 
 struct span {
@@ -207,6 +227,7 @@ struct block_state {
     cluster_share share;
     span columns; // of the residual stream
     int position; // of the first step
+    int another;  // does another step follow?
 };
 
 // Rows of a matrix, and columns of the residual stream, are divided so that values which are sent together belong to one block.
@@ -231,24 +252,31 @@ __device__ inline matrix_part<Weight> part_of_block(const persistent_task<T, Wei
     const span hidden_rows = part_of(share.hidden.count, row_unit<T, Weight>, rank, ranks);
     const span columns = part_of(C, column_unit<Weight>, rank, ranks), ids = part_of(task.V, 1, blockIdx.x, gridDim.x);
     const int heads_first = share.heads.first * D, hidden_first = share.hidden.first;
-    const auto whole = [&](int row, int rows, int runs) {
+    const auto whole = [&](int row, int rows, int runs, int value, int values_of_run) {
         const int boxes = (rows + box_rows<Weight> - 1) / box_rows<Weight>;
-        return matrix_part<Weight>{matrix, kind == logits ? 0 : task.matrix_stride, C, row, 0, rows, C, runs, C, 1,
-                                   boxes};
+        return matrix_part<Weight>{
+            matrix,       kind == logits ? 0 : task.matrix_stride, C, row, 0, rows, C, runs, C, 1, boxes, value,
+            values_of_run};
     };
     const auto some_columns = [&](int pitch, const span &of) {
         const int boxes = (of.count + box_columns<Weight> - 1) / box_columns<Weight>;
-        return matrix_part<Weight>{
-            matrix, task.matrix_stride, pitch, columns.first, of.first, columns.count, of.count, of.count > 0, 0, 0,
-            boxes};
+        return matrix_part<Weight>{matrix,   task.matrix_stride,
+                                   pitch,    columns.first,
+                                   of.first, columns.count,
+                                   of.count, of.count > 0,
+                                   0,        0,
+                                   boxes,    0,
+                                   0};
     };
     switch (kind) {
-        case qkv: return whole(heads_first + head_rows.first, head_rows.count, head_rows.count > 0 ? 3 : 0);
+        case qkv:
+            return whole(heads_first + head_rows.first, head_rows.count, head_rows.count > 0 ? 3 : 0, head_rows.first,
+                         share.heads.count * D);
         case projection: return some_columns(C, {heads_first, share.heads.count * D});
-        case fc: return whole(hidden_first + hidden_rows.first, hidden_rows.count, 1);
+        case fc: return whole(hidden_first + hidden_rows.first, hidden_rows.count, 1, hidden_rows.first, 0);
         case mlp: return some_columns(4 * C, share.hidden);
     }
-    return whole(ids.first, ids.count, 1);
+    return whole(ids.first, ids.count, 1, 0, 0);
 }
 
 // ---- a step's parts ----

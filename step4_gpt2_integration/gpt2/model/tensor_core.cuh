@@ -34,13 +34,24 @@
 // ---- two 16-bit elements in one register, the first in the lower half ----
 
 template <class T> __device__ inline uint32_t pack(float first, float second) {
-    T pair[2] = {from_float<T>(first), from_float<T>(second)};
     uint32_t both;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(SIMT_CPU_BACKEND) // one instruction
+    if constexpr (type_of<T>::file == GPT2_F16) {
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    } else {
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    }
+#else
+    T pair[2] = {from_float<T>(first), from_float<T>(second)};
     memcpy(&both, pair, sizeof both);
+#endif
     return both;
 }
 
 template <class T> __device__ inline float2 unpack(uint32_t both) {
+    if constexpr (type_of<T>::file == GPT2_BF16) { // the upper half of a float
+        return make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u));
+    }
     T pair[2];
     memcpy(pair, &both, sizeof both);
     return make_float2(to_float(pair[0]), to_float(pair[1]));

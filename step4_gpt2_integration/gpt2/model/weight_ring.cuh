@@ -25,7 +25,7 @@
 #include "gpt2/model/tensor_map.cuh"
 #endif
 
-enum { most_places = 64, most_streamers = 4, column_bytes = 64, bytes_in_flight = 32 * 1024 };
+enum { most_places = 64, most_streamers = 3, column_bytes = 64, bytes_in_flight = 32 * 1024 };
 enum { qkv, projection, fc, mlp, logits, kinds }; // a matrix of each layer, or the last one
 
 template <class T> constexpr int box_columns = column_bytes / (int)sizeof(T);
@@ -41,6 +41,8 @@ template <class T> struct matrix_part {
     int runs, next;       // at most three; rows from one to the next
     int whole;            // are the rows read whole? Then columns is pitch
     int boxes;            // of a run
+    int value,
+        values_of_run; // the first row's number among the values that its cluster computes; their number in a run
 };
 
 // The matrices as the copy engine sees them.
