@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(most_threads, 1)
             break;
         }
 
-        announce_step(block, true);
         keeper.begin(token, block.position_at(step), step);
+        announce_step(block, true, keeper.pivot);
         for (int half = 0; half <= 2 * L; half++) {
             block.dynamic = dynamic + unknown_zero();
             reader.ring = ring_of(block.dynamic, plan);
@@ -142,20 +142,23 @@ __global__ void __launch_bounds__(most_threads, 1)
                     if (early && attention) { request_first(); }
                     keeper.take(now);
                 },
-                [&](int value, float y) {
+                [&](int value) {
+                    const bool of_head = kind == qkv;
+                    return block.target_of(of_head ? plan.heads : plan.hidden, value,
+                                           of_head ? (int)sizeof(T) : bytes_of_two / 2,
+                                           of_head ? heads_barrier : hidden_barrier);
+                },
+                [&](int value, const target &target, float y) {
                     const bool there = value >= 0;
                     if (kind == logits) {
                         if (there && first_lane) { own_logits[value] = task.logits[own.first + value] = y; }
                         return;
                     }
-                    const bool of_head = kind == qkv;
-                    if (!of_head) { y = activate(y, task.activation); }
-                    if (coded<Weight> && !of_head) {
+                    if (kind == fc) { y = activate(y, task.activation); }
+                    if (coded<Weight> && kind == fc) {
                         block.send_digits(plan.hidden, value, y, units_of_hidden, there, hidden_barrier);
                     } else {
-                        block.send_row(of_head ? plan.heads : plan.hidden, value,
-                                       of_head ? (int)sizeof(T) : bytes_of_two / 2, y, there,
-                                       of_head ? heads_barrier : hidden_barrier);
+                        block.send_row(target, y, there);
                     }
                 });
             keeper.settle(norm);
@@ -176,17 +179,18 @@ __global__ void __launch_bounds__(most_threads, 1)
                                    (attention ? task.block.attention_bias : task.block.mlp_bias) +
                                        layer * task.weights_stride);
             columns.load(reader);
-            if (attention) {
-                merge_heads<fixed_D>(block, now, units_of_value);
-            } else {
-                block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
-            }
             multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
                              1.0f / (attention ? units_of_value : units_of_hidden),
-                             attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise);
+                             attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise, [&] {
+                                 if (attention) {
+                                     merge_heads<fixed_D>(block, now, units_of_value);
+                                 } else {
+                                     block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
+                                 }
+                             });
         }
     }
-    announce_step(block, false);
+    announce_step(block, false, 0.0f);
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
     if (blockIdx.x == 0 && good) {
         for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[own.count + i] = -1; }

@@ -53,6 +53,11 @@ __device__ inline uint2 digits_of_two(float first, float second, float per_unit,
     return two_digits(four, later);
 }
 
+// In the shared memory of every rank: a place, and the barrier that counts its bytes.
+struct target {
+    int to, barrier;
+};
+
 template <class T, class Weight> struct persistent_block {
     const persistent_task<T, Weight> &task;
     char *dynamic;
@@ -98,17 +103,22 @@ template <class T, class Weight> struct persistent_block {
         }
     }
 
-    // The value y of row `element` of an array, `bytes` from a row to the next, to all ranks. Rows follow each other from quad to quad, an
-    // even one first, and of 16-bit ones two go together. All threads call.
-    __device__ void send_row(size_t array, int element, int bytes, float y, bool there, int barrier) const {
+    // Where value `element` of an array belongs, `bytes` from a value to the next. Of 16-bit values two go together.
+    __device__ target target_of(size_t array, int element, int bytes, int barrier) const {
+        const bool odd = sizeof(T) == 2 && threadIdx.x / quad % 2 == 1;
+        return {(int)array + (element - odd) * bytes, barrier};
+    }
+
+    // The value y of a row to all ranks. Rows follow each other from quad to quad, an even one first. All threads call.
+    __device__ void send_row(const target &target, float y, bool there) const {
         if constexpr (sizeof(T) == 4) {
-            if (there) { send_word(array + (size_t)(element * bytes), __float_as_uint(y), barrier); }
+            if (there) { send_word((size_t)target.to, __float_as_uint(y), target.barrier); }
         } else {
             const float other = __shfl_xor_sync(all_lanes, y, quad);
             const bool odd = threadIdx.x / quad % 2 == 1;
             if (!there || threadIdx.x % octet >= ranks) { return; }
-            peer().send(array + (size_t)((element - odd) * bytes), odd ? pack<T>(other, y) : pack<T>(y, other),
-                        task.plan.arrivals + barrier * sizeof(uint64_t));
+            peer().send((size_t)target.to, odd ? pack<T>(other, y) : pack<T>(y, other),
+                        task.plan.arrivals + target.barrier * sizeof(uint64_t));
         }
     }
 

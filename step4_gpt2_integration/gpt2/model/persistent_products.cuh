@@ -100,7 +100,8 @@ template <class T, class Weight, int W> struct row_batch {
     const float2 *constants;
     const float *scales; // of codes
     int most;            // boxes of a group
-    int done = 0, boxes; // of the part: before this group, in it
+    int all;             // of the part
+    int done = 0, boxes; // before this group, in it
     int value;           // of the row that the thread's quad finishes: its number among the cluster's. -1: none
     float2 constant;     // of that row
     float scale;         // likewise
@@ -111,9 +112,7 @@ template <class T, class Weight, int W> struct row_batch {
     __device__ row_batch(const matrix_part<Weight> &part, int layer, const float2 *constants, const float *scales,
                          int most)
         : part(part), of_layer(part.weights + layer * part.layer_stride), constants(constants), scales(scales),
-          most(min(most, most_boxes_of_rows<Weight>)) {}
-
-    __device__ int all_boxes() const { return part.runs * part.boxes; }
+          most(min(most, most_boxes_of_rows<Weight>)), all(part.runs * part.boxes) {}
 
     struct place {
         int run, in_run; // in_run -1: there is no such row
@@ -123,7 +122,7 @@ template <class T, class Weight, int W> struct row_batch {
     __device__ place place_of(int box, int of_box) const {
         const int run = (box >= part.boxes) + (box >= 2 * part.boxes);
         const int in_run = (box - run * part.boxes) * box_rows<Weight> + of_box;
-        return {run, box < all_boxes() && in_run < part.rows ? in_run : -1};
+        return {run, box < all && in_run < part.rows ? in_run : -1};
     }
 
     __device__ int row_at(const place &at) const { return part.row + at.run * part.next + at.in_run; }
@@ -143,15 +142,14 @@ template <class T, class Weight, int W> struct row_batch {
     // Where the rows of the next group are, when they are there.
     __device__ void locate(const box_reader &reader) {
         const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size;
-        boxes = min(all_boxes() - done, most);
+        boxes = min(all - done, most);
         if (boxes > 0) { reader.wait(boxes); }
 #pragma unroll
         for (int j = 0; j < eights; j++) {
             const int box = j * boxes_of_eight<Weight> + lane / 4 / box_rows<Weight>,
                       of_box = lane / 4 % box_rows<Weight>, at = lane % 4 * vec16<Weight>::size;
             if (in_ring) {
-                from[j] = reader.template row_of<Weight>(min(box, max(boxes - 1, 0)), of_box) +
-                          warp * steps * to_next_step + at;
+                from[j] = reader.template row_of<Weight>(min(box, most - 1), of_box) + warp * steps * to_next_step + at;
             } else {
                 const place row = place_of(done + box, of_box);
                 from[j] = box < boxes && row.in_run >= 0 ? of_layer + (int64_t)row_at(row) * part.pitch + warp * W + at
@@ -173,12 +171,12 @@ template <class T, class Weight, int W> struct row_batch {
         }
     }
 
-    // The sums over the warp's columns to where the lanes that add them look, two of each row: all (warps, sums_pitch). x: of these
+    // The sums over the warp's columns to where the lanes that add them look, two of each row: to (warps, sums_pitch). x: of these
     // columns
-    __device__ void multiply(float *all, const char *x, int C) const {
+    __device__ void multiply(float *to, const char *x, int C) const {
         const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size, g = lane / 4, t = lane % 4;
         const int columns = C - warp * W - t * vec16<Weight>::size;
-        all += warp * sums_pitch;
+        to += warp * sums_pitch;
         x = x_of_lane<T, Weight>(x);
         if constexpr (sizeof(T) == 2) {
             lane_sums<Weight> sums[eights] = {};
@@ -194,25 +192,25 @@ template <class T, class Weight, int W> struct row_batch {
 #pragma unroll
             for (int j = 0; j < eights; j++) {
                 const float part = part_of_row<Weight>(sums[j]);
-                if (t < 2) { all[2 * (8 * j + g) + t] = part; }
+                if (t < 2) { to[2 * (8 * j + g) + t] = part; }
             }
         } else {
 #pragma unroll
             for (int j = 0; j < eights; j++) {
                 if (j * boxes_of_eight<Weight> >= boxes) { break; }
                 const float sum = over_quad(multiply_row(from[j], (const T *)x, steps, to_next_step, columns));
-                if (t < 2) { all[2 * (8 * j + g) + t] = t == 0 ? sum : 0.0f; }
+                if (t < 2) { to[2 * (8 * j + g) + t] = t == 0 ? sum : 0.0f; }
             }
         }
     }
 };
 
-// begin() is called once, when the first rows have been located. finish(value, y): y of that row (row_batch.value) in all lanes of a quad.
-//  All threads call each of them. unit: of x in digits. Returns norm_of_stream.
-template <class T, class Weight, int W, class Begin, class Finish>
+// begin() is called once, when the first rows have been located. aim(value): the target of that row (row_batch.value); finish(value, target,
+// y): y of that row, in all lanes of a quad. All threads call each of them. unit: of x in digits. Returns norm_of_stream.
+template <class T, class Weight, int W, class Begin, class Aim, class Finish>
 __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                              row_batch<T, Weight, W> &batch, const half_layer &now, float unit,
-                                             int *turn, Begin begin, Finish finish) {
+                                             int *turn, Begin begin, Aim aim, Finish finish) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
     const int C = task.C, warp = (int)threadIdx.x / warp_size, lane = (int)threadIdx.x % warp_size;
@@ -220,8 +218,8 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
     const char *x = block.dynamic + plan.x[now.buffer()] + (size_t)(warp * W / 2) * bytes_of_two;
     float2 norm = {};
 #pragma unroll 1
-    for (bool first = true; first || batch.done < batch.all_boxes(); first = false) {
-        float *all = (float *)(block.dynamic + plan.sums) + *turn * warps * sums_pitch;
+    for (bool first = true; first || batch.done < batch.all; first = false) {
+        float *sums = (float *)(block.dynamic + plan.sums) + *turn * warps * sums_pitch;
         batch.choose_row();
         int group = 0;
 #pragma unroll 1
@@ -235,10 +233,12 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
             }
             __syncwarp();
             if constexpr (row_batch<T, Weight, W>::held) { reader.release(batch.boxes); }
-            batch.multiply(all + group * 2 * group_rows, x, C);
+            batch.multiply(sums + group * 2 * group_rows, x, C);
             if constexpr (!row_batch<T, Weight, W>::held) { reader.release(batch.boxes); }
             batch.done += batch.boxes;
-        } while (++group < groups && batch.done < batch.all_boxes());
+        } while (++group < groups && batch.done < batch.all);
+        target target = aim(batch.value);
+        compute_here(target.to), compute_here(target.barrier);
         if (first) {
             norm = await_norm(block, now);
         } else {
@@ -247,13 +247,13 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
         float sum = 0.0f;
 #pragma unroll
         for (int i = t; i < warps; i += quad) {
-            const float2 parts = *(const float2 *)(all + i * sums_pitch + own * 2);
+            const float2 parts = *(const float2 *)(sums + i * sums_pitch + own * 2);
             sum += parts.x + parts.y;
         }
-        sum = over_quad(batch.value >= 0 ? sum : 0.0f);
+        sum = over_quad(sum);
         const float product = coded<Weight> ? sum * unit * batch.scale : sum * (1.0f / shrink<T>);
         const float y = (product - norm.x * batch.constant.x) * norm.y + batch.constant.y;
-        finish(batch.value, y);
+        finish(batch.value, target, y);
         *turn ^= 1;
     }
     return norm;
@@ -261,17 +261,18 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
 
 // ---- columns of all rows ----
 
-// The boxes of columns that are read together, at most eight. The first ones come into registers before x is there.
+// The boxes of columns that are read together, at most most_boxes. The first ones come into registers before x is there.
 template <class T, class Weight, int W> struct column_batch {
     static constexpr int passes = (warps * W / ranks + threads / 2 - 1) / (threads / 2); // of 16 rows for each warp
+    static constexpr int kept = kept_columns<W>;
 
     const matrix_part<Weight> &part;
     const Weight *of_layer;
-    int boxes, most;                           // of the part; of a batch
-    int done = 0, count = 0;                   // before this batch, in it
-    uint4 weights[kept_columns<W>][passes][2]; // of the first boxes
-    float scales[passes];                      // of codes: of the lane's row of a pass
-    T biases[passes];                          // likewise, in one of the clusters
+    int boxes, most;                // of the part; of a batch
+    int done = 0, count = 0;        // before this batch, in it
+    uint4 weights[kept][passes][2]; // of the first boxes
+    float scales[passes];           // of codes: of the lane's row of a pass
+    T biases[passes];               // likewise, in one of the clusters
 
     __device__ column_batch(const matrix_part<Weight> &part, int layer, int most)
         : part(part), of_layer(part.weights + layer * part.layer_stride), boxes(part.runs * part.boxes), most(most) {}
@@ -308,56 +309,57 @@ template <class T, class Weight, int W> struct column_batch {
                    : make_uint4(0, 0, 0, 0);
     }
 
-    // The next batch, when it is there.
+    // The next batch, when it is there. What is kept beyond its last box is not used.
     __device__ void load(const box_reader &reader) {
         count = min(boxes - done, most);
         if (count == 0) { return; }
         reader.wait(count);
 #pragma unroll
-        for (int i = 0; i < kept_columns<W>; i++) {
+        for (int i = 0; i < kept; i++) {
 #pragma unroll
             for (int pass = 0; pass < passes; pass++) {
 #pragma unroll
-                for (int eight = 0; eight < 2; eight++) {
-                    weights[i][pass][eight] = at(reader, min(i, count - 1), pass, eight);
-                }
+                for (int eight = 0; eight < 2; eight++) { weights[i][pass][eight] = at(reader, i, pass, eight); }
             }
         }
     }
 };
 
-// Adds x times the part's columns to to[row]. x is there, and the first batch has been loaded. unit: of x in digits
-template <class T, class Weight, int W>
+// Adds x times the part's columns to to[row]. When x has been awaited: await(). The first batch has been loaded. unit: of x in digits
+template <class T, class Weight, int W, class Await>
 __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
-                                        float unit, total *to, unsigned *too_large) {
-    constexpr int passes = column_batch<T, Weight, W>::passes;
+                                        float unit, total *to, unsigned *too_large, Await await) {
+    using columns = column_batch<T, Weight, W>;
+    constexpr int passes = columns::passes, kept = columns::kept;
     const int t = (int)threadIdx.x % 4;
     x = x_of_lane<T, Weight>(x);
     to += batch.part.row;
     lane_sums<Weight> sums[passes][2] = {}; // in fp32 only the first
+    await();
 #pragma unroll 1
-    for (bool first = true; first || batch.done < batch.boxes; first = false) {
-        if (!first) { batch.load(reader); }
+    for (;;) {
 #pragma unroll
         for (int i = 0; i < most_boxes; i++) {
             if (i >= batch.count) { break; }
-            const char *at = x + (batch.done + i) * x_step<T, Weight>;
 #pragma unroll
             for (int pass = 0; pass < passes; pass++) {
 #pragma unroll
                 for (int eight = 0; eight < 2; eight++) {
-                    const uint4 weights = i < kept_columns<W> ? batch.weights[i < kept_columns<W> ? i : 0][pass][eight]
-                                                              : batch.at(reader, i, pass, eight);
+                    const uint4 weights =
+                        i < kept ? batch.weights[i < kept ? i : 0][pass][eight] : batch.at(reader, i, pass, eight);
                     if constexpr (sizeof(T) == 2) {
-                        multiply_step<T, Weight>(sums[pass][eight], weights, at);
+                        multiply_step<T, Weight>(sums[pass][eight], weights, x);
                     } else {
-                        add_product<T>(sums[pass][eight], weights, *(const uint4 *)at);
+                        add_product<T>(sums[pass][eight], weights, *(const uint4 *)x);
                     }
                 }
             }
+            x += x_step<T, Weight>;
         }
-        reader.release(batch.count);
         batch.done += batch.count;
+        reader.release(batch.count);
+        if (batch.done >= batch.boxes) { break; }
+        batch.load(reader);
     }
 #pragma unroll
     for (int pass = 0; pass < passes; pass++) {

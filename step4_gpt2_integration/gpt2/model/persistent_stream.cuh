@@ -28,10 +28,19 @@ __device__ inline float2 norm_of_stream(const persistent_block<T, Weight> &block
     return make_float2(off, rsqrtf(fmaxf(squares - off * off, 0.0f) + block.task.epsilon));
 }
 
-// The multiplying warps tell the norm warp that a step follows, or none.
+// By one thread. The totals hold a mean, and what is far from it, up to this.
 template <class T, class Weight>
-__device__ inline void announce_step(const persistent_block<T, Weight> &block, bool another) {
-    if (threadIdx.x == 0) { block.state().another = another; }
+__device__ inline void check_norm(const persistent_block<T, Weight> &block, float mean, const float2 &norm) {
+    constexpr float most = most_total / 2.0f;
+    if (!(fabsf(mean) < most && norm.y * norm.y * block.task.per_channel * (most * most) > 1.0f)) {
+        atomicExch(block.task.packets.imprecise, 1u);
+    }
+}
+
+// The multiplying warps tell the norm warp that a step follows, or none. pivot: of its first LayerNorm
+template <class T, class Weight>
+__device__ inline void announce_step(const persistent_block<T, Weight> &block, bool another, float pivot) {
+    if (threadIdx.x == 0) { block.state().another = another, block.state().pivot = pivot; }
     meet_norm_warp();
 }
 
@@ -41,6 +50,7 @@ template <class T, class Weight> __device__ inline void keep_norms(const persist
     for (int step = 0;; step++) {
         meet_norm_warp();
         if (!block.state().another) { return; }
+        float mean = block.state().pivot;
 #pragma unroll 1
         for (int half = 0; half <= 2 * block.task.L; half++) {
             const half_layer now = half_at(block.task, step, half);
@@ -49,6 +59,8 @@ template <class T, class Weight> __device__ inline void keep_norms(const persist
             const float2 norm = norm_of_stream(block, now.buffer());
             if (first_lane) { block.norm(now.buffer()) = norm; }
             meet_norm_warp();
+            mean += norm.x;
+            if (first_lane) { check_norm(block, mean, norm); }
         }
     }
 }
@@ -210,12 +222,8 @@ template <class T, class Weight, int W> struct stream_keeper {
 
     // norm: norm_of_stream
     __device__ void settle(const float2 &norm) {
-        constexpr float most = most_total / 2.0f; // of the mean, and of what is far from it
         pivot += norm.x, over_deviation = norm.y;
-        if (threadIdx.x == 0 &&
-            !(fabsf(pivot) < most && norm.y * norm.y * block.task.per_channel * (most * most) > 1.0f)) {
-            atomicExch(block.task.packets.imprecise, 1u);
-        }
+        if (!in_ring && threadIdx.x == 0) { check_norm(block, pivot, norm); }
     }
 };
 

@@ -228,6 +228,7 @@ struct block_state {
     span columns; // of the residual stream
     int position; // of the first step
     int another;  // does another step follow?
+    float pivot;  // of its first LayerNorm
 };
 
 // Rows of a matrix, and columns of the residual stream, are divided so that values which are sent together belong to one block.
@@ -239,8 +240,8 @@ template <class Weight> constexpr std::array<int, 4> widths = {96, 128, 160, 224
 template <> inline constexpr std::array<int, 4> widths<int8_code> = {64, 128, 192, 256};
 
 // What registers hold of the weights before x is there: columns of whole rows, in steps of 64 bytes, and boxes of columns.
-template <int W> constexpr int kept_steps = W <= 128 ? 3 : 2;
-template <int W> constexpr int kept_columns = W <= 96 ? 4 : W <= 128 ? 3 : 2;
+template <int W> constexpr int kept_steps = W <= 96 ? 3 : W <= 128 ? 2 : 1;
+template <int W> constexpr int kept_columns = W <= 96 ? 2 : 1;
 
 // What the block reads of matrix `kind`.
 template <class T, class Weight>
