@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(most_threads, 1)
         }
 
         keeper.begin(token, block.position_at(step), step);
-        announce_step(block, true, keeper.pivot);
+        another_step(true);
         for (int half = 0; half <= 2 * L; half++) {
             block.dynamic = dynamic + unknown_zero();
             reader.ring = ring_of(block.dynamic, plan);
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(most_threads, 1)
                              });
         }
     }
-    announce_step(block, false, 0.0f);
+    another_step(false);
     if (threadIdx.x == 0) { atomicExch(&block.flags()->finished, 1); }
     if (blockIdx.x == 0 && good) {
         for (int i = step + (int)threadIdx.x; i < task.steps; i += threads) { task.choice.chosen[own.count + i] = -1; }

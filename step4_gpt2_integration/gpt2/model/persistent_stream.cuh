@@ -28,29 +28,15 @@ __device__ inline float2 norm_of_stream(const persistent_block<T, Weight> &block
     return make_float2(off, rsqrtf(fmaxf(squares - off * off, 0.0f) + block.task.epsilon));
 }
 
-// By one thread. The totals hold a mean, and what is far from it, up to this.
-template <class T, class Weight>
-__device__ inline void check_norm(const persistent_block<T, Weight> &block, float mean, const float2 &norm) {
-    constexpr float most = most_total / 2.0f;
-    if (!(fabsf(mean) < most && norm.y * norm.y * block.task.per_channel * (most * most) > 1.0f)) {
-        atomicExch(block.task.packets.imprecise, 1u);
-    }
-}
-
-// The multiplying warps tell the norm warp that a step follows, or none. pivot: of its first LayerNorm
-template <class T, class Weight>
-__device__ inline void announce_step(const persistent_block<T, Weight> &block, bool another, float pivot) {
-    if (threadIdx.x == 0) { block.state().another = another, block.state().pivot = pivot; }
-    meet_norm_warp();
+// Another step follows, or none: the multiplying warps tell the norm warp, which calls with false.
+__device__ inline bool another_step(bool follows) {
+    return !in_ring || any_at_barrier<3, threads + warp_size>(follows);
 }
 
 // By the norm warp.
 template <class T, class Weight> __device__ inline void keep_norms(const persistent_block<T, Weight> &block) {
     const bool first_lane = threadIdx.x % warp_size == 0;
-    for (int step = 0;; step++) {
-        meet_norm_warp();
-        if (!block.state().another) { return; }
-        float mean = block.state().pivot;
+    for (int step = 0; another_step(false); step++) {
 #pragma unroll 1
         for (int half = 0; half <= 2 * block.task.L; half++) {
             const half_layer now = half_at(block.task, step, half);
@@ -59,8 +45,6 @@ template <class T, class Weight> __device__ inline void keep_norms(const persist
             const float2 norm = norm_of_stream(block, now.buffer());
             if (first_lane) { block.norm(now.buffer()) = norm; }
             meet_norm_warp();
-            mean += norm.x;
-            if (first_lane) { check_norm(block, mean, norm); }
         }
     }
 }
@@ -168,14 +152,16 @@ template <class T, class Weight, int W> struct stream_keeper {
             const auto is_there = [&](int i) { return pair_of(i) < pairs.count; };
             // Before the wait all that does not depend on it.
             two_elements<T> gains[together];
-            total totals[together][2] = {}, others[together][2];
+            total totals[together][2] = {}, others[together][2] = {};
             int to[together], barrier[together];
 #pragma unroll
             for (int i = 0; i < together; i++) {
                 const int c = column_of(i);
                 gains[i] = load_two(gain + c);
-                const total *const before = this->others(c / 2 - pairs.first);
-                others[i][0] = before[0], others[i][1] = before[1];
+                if (is_there(i)) {
+                    const total *const before = this->others(pair_of(i));
+                    others[i][0] = before[0], others[i][1] = before[1];
+                }
                 to[i] = (int)plan.x[now.buffer()] + c / 2 * bytes_of_two, barrier[i] = now.buffer() * warps + c / W;
                 compute_here(to[i]), compute_here(barrier[i]);
             }
@@ -222,8 +208,12 @@ template <class T, class Weight, int W> struct stream_keeper {
 
     // norm: norm_of_stream
     __device__ void settle(const float2 &norm) {
+        constexpr float most = most_total / 2.0f; // of the mean, and of what is far from it
         pivot += norm.x, over_deviation = norm.y;
-        if (!in_ring && threadIdx.x == 0) { check_norm(block, pivot, norm); }
+        if (threadIdx.x == 0 &&
+            !(fabsf(pivot) < most && norm.y * norm.y * block.task.per_channel * (most * most) > 1.0f)) {
+            atomicExch(block.task.packets.imprecise, 1u);
+        }
     }
 };
 

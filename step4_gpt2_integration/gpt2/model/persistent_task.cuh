@@ -132,8 +132,8 @@ __device__ inline void meet_norm_warp() {
 #endif
 }
 
-// They meet. Is `value` true in any thread?
-__device__ inline bool any_of_block(bool value) {
+// `count` threads meet at a barrier. Is `value` true in any of them?
+template <int barrier, int count> __device__ inline bool any_at_barrier(bool value) {
 #if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__)
     return __syncthreads_or(value);
 #else
@@ -141,13 +141,17 @@ __device__ inline bool any_of_block(bool value) {
     __syncwarp();
     asm volatile("{\n\t.reg .pred mine, any;\n\t"
                  "setp.ne.u32 mine, %1, 0;\n\t"
-                 "barrier.cta.red.or.aligned.pred any, 1, %2, mine;\n\t"
+                 "barrier.cta.red.or.aligned.pred any, %2, %3, mine;\n\t"
                  "selp.u32 %0, 1, 0, any;\n\t}"
                  : "=r"(any)
-                 : "r"((unsigned)value), "n"((int)threads)
+                 : "r"((unsigned)value), "n"(barrier), "n"(count)
                  : "memory");
     return any;
 #endif
+}
+
+__device__ inline bool any_of_block(bool value) {
+    return any_at_barrier<1, threads>(value);
 }
 
 // The sum over the eight lanes of an octet.
@@ -227,8 +231,6 @@ struct block_state {
     cluster_share share;
     span columns; // of the residual stream
     int position; // of the first step
-    int another;  // does another step follow?
-    float pivot;  // of its first LayerNorm
 };
 
 // Rows of a matrix, and columns of the residual stream, are divided so that values which are sent together belong to one block.
