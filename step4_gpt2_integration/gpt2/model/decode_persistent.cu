@@ -9,8 +9,8 @@
 //           mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
 // Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply
-//           and 2 or 4 that stream the weights. Heads and hidden values belong to a cluster, whose blocks hand over results to each other through
-//           shared memory (cluster.cuh). What attention and MLP add to the residual stream is a sum of parts of all clusters. Each
+//           2 or 3 that stream the weights, and one that computes the LayerNorms' means and deviations. Heads and hidden values belong
+//           to a cluster, whose blocks hand over results to each other through shared memory (cluster.cuh). What attention and MLP add to the residual stream is a sum of parts of all clusters. Each
 //           adds its part to a total in L2 (totals.cuh). So a layer has two exchanges through L2:
 //             exchange     wait for the totals, the residual stream, and send it to the cluster  (persistent_stream.cuh)
 //             qkv          LayerNorm, product: the cluster's heads                               (persistent_products.cuh)
@@ -25,7 +25,7 @@
 //           next part is added to a total when all readers of the last one have read it.
 //           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
 //           The loop over the layers must fit into the instruction cache: each phase is in it once.
-// Measured  On an H200, 124M in bf16 at position 64: 136 us a step (docs/decode.md).
+// Measured  On an H200, 124M in bf16 at position 64: 122 us a step (docs/decode.md).
 #include "gpt2/model/decode_persistent.cuh"
 
 #include "gpt2/model/activation.cuh"

@@ -78,7 +78,7 @@ template <class T, class Weight> inline shared_plan plan_for(const gpt2_config &
         const size_t margin = (size_t)std::max(0, read - plan.place_bytes);
         const size_t most = (size_t)most_shared_memory(), rest = plan.all + margin + fixed;
         const int fit = most > rest ? (int)((most - rest) / (size_t)plan.place_bytes) : 0;
-        // Of small boxes two warps request fewer than memory sends. Measured: at 8 KB four are slower (docs/decode.md).
+        // Of small boxes two warps request fewer than memory sends. Measured: at 8 KB more are slower (docs/decode.md).
         plan.streamers = plan.place_bytes <= 6 * 1024 ? most_streamers : 2;
         plan.places = std::min(fit, (int)most_places) / plan.streamers * plan.streamers;
         plan.all += (size_t)plan.places * (size_t)plan.place_bytes + margin;
