@@ -122,7 +122,8 @@ __device__ inline void meet_block() {
 #endif
 }
 
-// They meet the norm warp (persistent_stream.cuh), too. On the CPU backend there is none.
+// They meet the norm warp (persistent_stream.cuh), too. On the CPU backend there is none: its __syncthreads() would wait for it
+// at every other barrier.
 __device__ inline void meet_norm_warp() {
 #if defined(SIMT_CPU_BACKEND) || !defined(__CUDA_ARCH__)
     __syncthreads();
@@ -263,13 +264,9 @@ __device__ inline matrix_part<Weight> part_of_block(const persistent_task<T, Wei
     };
     const auto some_columns = [&](int pitch, const span &of) {
         const int boxes = (of.count + box_columns<Weight> - 1) / box_columns<Weight>;
-        return matrix_part<Weight>{matrix,   task.matrix_stride,
-                                   pitch,    columns.first,
-                                   of.first, columns.count,
-                                   of.count, of.count > 0,
-                                   0,        0,
-                                   boxes,    0,
-                                   0};
+        return matrix_part<Weight>{
+            matrix, task.matrix_stride, pitch, columns.first, of.first, columns.count, of.count, of.count > 0, 0, 0,
+            boxes};
     };
     switch (kind) {
         case qkv:

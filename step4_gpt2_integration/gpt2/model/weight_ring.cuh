@@ -33,16 +33,16 @@ template <class T> constexpr int box_rows = sizeof(T) == 1 ? 8 : 4;
 
 // What the block reads of a matrix: runs of rows that follow each other, whole, or some columns of them.
 template <class T> struct matrix_part {
-    const T *weights;     // the matrix, in the first layer
-    int64_t layer_stride; // elements from a layer to the next
-    int pitch;            // columns of the matrix
-    int row, column;      // the first that is read
-    int rows, columns;    // of a run
-    int runs, next;       // at most three; rows from one to the next
-    int whole;            // are the rows read whole? Then columns is pitch
-    int boxes;            // of a run
-    int value,
-        values_of_run; // the first row's number among the values that its cluster computes; their number in a run
+    const T *weights;      // the matrix, in the first layer
+    int64_t layer_stride;  // elements from a layer to the next
+    int pitch;             // columns of the matrix
+    int row, column;       // the first that is read
+    int rows, columns;     // of a run
+    int runs, next;        // at most three; rows from one to the next
+    int whole;             // are the rows read whole? Then columns is pitch
+    int boxes;             // of a run
+    int value = 0;         // the first row's number among the values that its cluster computes
+    int values_of_run = 0; // of the cluster
 };
 
 // The matrices as the copy engine sees them.
