@@ -174,7 +174,7 @@ template <class T, class Weight, int W> struct stream_keeper {
             for (int i = 0; i < together; i++) {
                 float2 value =
                     make_float2(value_of(totals[i][0] + others[i][0]), value_of(totals[i][1] + others[i][1]));
-                if (now.is_first()) { value = own()[column_of(i) / 2 - pairs.first]; }
+                if (now.is_first() && is_there(i)) { value = own()[column_of(i) / 2 - pairs.first]; }
                 const float2 scale = to_floats(gains[i]), off = make_float2(value.x - pivot, value.y - pivot);
                 uint2 words;
                 if constexpr (coded<Weight>) { // two quads have four columns
