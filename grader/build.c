@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,9 +192,11 @@ static int run_make(const struct build_options *options, const struct build_repo
                           NULL};
     int said[2];
     if (pipe2(said, O_CLOEXEC) != 0) { return -1; }
-    pid_t pid = fork();
+    pid_t grader = getpid(), pid = fork();
     if (pid == 0) {
         setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* before the janitor knows of it */
+        if (getppid() != grader) { _exit(127); }
         dup2(said[1], 1);
         dup2(said[1], 2);
         /* If the grader runs under another make, its flags and job server must not reach this one. */

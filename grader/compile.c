@@ -28,6 +28,12 @@ static void end_group(int signal) {
     if (group > 0) { kill(-group, SIGKILL); }
 }
 
+static void accept_signals(bool accept) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(accept ? SIG_UNBLOCK : SIG_BLOCK, &all, NULL);
+}
+
 /* COMPILE_SECONDS=N in the environment: of processor time. */
 static int cpu_seconds(void) {
     const char *wanted = getenv("COMPILE_SECONDS");
@@ -39,6 +45,7 @@ static void become(char *const command[], const char *const reads[], const char 
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { _exit(1); }
+    accept_signals(true);
     sandbox_enter_compiler(reads, writes, cpu_seconds(), ADDRESS_BYTES, FILE_BYTES);
     execvp(command[0], command);
     perror(command[0]);
@@ -73,6 +80,8 @@ int main(int argc, char *argv[]) {
     const char *writes[] = {argv[2], NULL};
     setenv("TMPDIR", argv[2], 1);
     prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0); /* with make, and so with the grader */
+    setpgid(0, 0);                             /* SIGKILL to make's group would leave the command's */
+    accept_signals(false);                     /* until it is known what they must end */
     struct sigaction action = {.sa_handler = end_group};
     sigaction(SIGALRM, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -86,6 +95,7 @@ int main(int argc, char *argv[]) {
     }
     setpgid(pid, pid);
     group = pid;
+    accept_signals(true);
     alarm(SECONDS);
     while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {}
     bool late = alarm(0) == 0;

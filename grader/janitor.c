@@ -32,7 +32,11 @@ static void wait_and_tidy(int from_grader) {
         for (int i = 0; i < 40 && kill(-care.group, 0) == 0; i++) { poll(NULL, 0, 50); }
         kill(-care.group, SIGKILL);
     }
-    if (care.folder[0]) { paths_remove(care.folder); }
+    /* What make started ends soon after it, and may have written meanwhile. */
+    for (int i = 0; care.folder[0] && access(care.folder, F_OK) == 0 && i < 40; i++) {
+        if (i > 0) { poll(NULL, 0, 50); }
+        paths_remove(care.folder);
+    }
     _exit(0);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "janitor.h"
+#include "job.h"
 #include "lab.h"
 
 enum { LARGEST_FILE = 1 << 20, SAME_MOMENT = 2 /* seconds: files that were copied together */ };
@@ -184,10 +186,15 @@ bool paths_take_submission(const struct step *step, const char *submission, char
         snprintf(error, error_size, "cannot open the submission %s: %s", submission, strerror(errno));
         return false;
     }
-    snprintf(clean, size, "%s/submission.XXXXXX", temporary ? temporary : "/tmp");
-    bool ok = mkdtemp(clean) != NULL, any = false, taken;
-    janitor_folder(ok ? clean : NULL);
-    if (!ok) { snprintf(error, error_size, "cannot make a folder like %s: %s", clean, strerror(errno)); }
+    snprintf(clean, size, "%s/submission.%016" PRIx64, temporary ? temporary : "/tmp", job_nonce());
+    janitor_folder(clean); /* before there is one */
+    if (mkdir(clean, 0700) != 0) {
+        snprintf(error, error_size, "cannot make the folder %s: %s", clean, strerror(errno));
+        janitor_folder(NULL);
+        close(folder);
+        return false;
+    }
+    bool ok = true, any = false, taken;
     for (int i = 0; ok && (name = step_file(step, i)); i++) {
         ok = copy_file(folder, name, clean, &taken, error, error_size);
         any = any || taken;

@@ -34,7 +34,7 @@ nothing_is_left() {
 }
 
 for signal in KILL TERM INT; do
-    for seconds in 0.1 3; do
+    for seconds in 0.05 0.1 3; do
         "$build/grader/grader" step1 --backend cpu --kernel residual_forward --submission "$scratch/bomb" >/dev/null 2>&1 &
         grader=$!
         sleep "$seconds"
@@ -43,6 +43,21 @@ for signal in KILL TERM INT; do
         check "SIG$signal after $seconds s leaves nothing" nothing_is_left
     done
 done
+
+# The compiler of a file, and what it has started, ends with the process group that started it.
+mkdir "$TMPDIR/out"
+setsid sh -c '"$@"; :' make "$build/grader/compile" name "$TMPDIR/out" -- \
+    sh -c 'sh -c "touch \"\$1/runs\"; sleep 97; :" "$0" "$@"; :' sh "$TMPDIR/out" 2>/dev/null &
+group=$!
+for _ in $(seq 50); do
+    [ ! -e "$TMPDIR/out/runs" ] || break
+    sleep 0.1
+done
+check 'the compiler has started' [ -e "$TMPDIR/out/runs" ]
+kill -KILL "-$group"
+wait "$group" 2>/dev/null || :
+rm -r "$TMPDIR/out"
+check 'SIGKILL of its group leaves nothing' nothing_is_left
 
 # Gradings at once (GRADINGS=20: twenty): the same mark, and nothing is left.
 cp step1_naive/solution/residual.cu "$scratch/lab"
