@@ -113,8 +113,8 @@ enum { MOST_BEYOND_CALLS = 5, MOST_COSTLY_CALLS = 8 };
 enum { MOST_VARIED = 1 << 23, MOST_COSTLY = 5 << 24 }; /* elements of tensors: of a call, of all costly calls */
 enum { MOST_COSTLY_WORK = 3 << 28 };                   /* of all costly calls */
 
-/* All calls but the costly ones together cost about as much as the fixed ones. Plain ones and those beyond a grid cost at most half
- * of it, with boundaries a quarter. Properties have what is left, at least a quarter and at most half. */
+/* All calls but the costly ones together cost about as much as the fixed ones. Plain ones and those beyond a grid cost at most
+ * half of it, with boundaries a quarter. Properties have what is left, at least a quarter and at most half. */
 static bool is_affordable(const struct exploration *found, int property, bool is_first, uint64_t cost) {
     uint64_t spent = found->plain_cost + found->beyond_cost, half = found->fixed_cost / 2, quarter = half / 2;
     if (property == VALUES_NORMAL) { return spent + cost <= (is_first ? half : quarter); }

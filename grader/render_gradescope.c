@@ -1,5 +1,6 @@
-/* render_gradescope.c — results.json of an autograder of Gradescope: a test for each check; `number` groups those of an exercise.
- * The output is text, which Gradescope shows as it is. https://gradescope-autograders.readthedocs.io/en/latest/specs/ */
+/* render_gradescope.c — results.json of an autograder of Gradescope: a test for each check; `number` groups those of an
+ * exercise. The output is text, which Gradescope shows as it is.
+ * https://gradescope-autograders.readthedocs.io/en/latest/specs/ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -61,8 +61,8 @@ static void blame(struct outcome *outcome, const char *id) {
     outcome->failure.hint = mistake->hint;
 }
 
-/* How often each large tensor moved, and what else did: "in sectors: x read 2.00 times, out written 1.00 times, other memory 0.50x the
- * floor". Elements that the contract leaves out are not counted. */
+/* How often each large tensor moved, and what else did: "in sectors: x read 2.00 times, out written 1.00 times, other memory
+ * 0.50x the floor". Elements that the contract leaves out are not counted. */
 static void describe_moves(char *text, size_t size, const struct op *op, const struct traffic_target *target,
                            const struct result *result) {
     const char *unit = target->unit == TRAFFIC_BYTES ? "bytes" : "sectors";

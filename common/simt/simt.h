@@ -44,11 +44,11 @@ void simt_counters_reset(void);
  * live allocation contains it. */
 bool simt_allocation_traffic(const void *pointer, struct simt_traffic *out);
 
-/* Records of the launches, for tools that draw them. A launch reports what it did to each allocation that it accessed. A request is
- * one instruction of one warp that accesses global memory; of requests that repeat in a loop, some may be counted without a record.
- * `launched` is called on the thread that launches, `requested` on the thread that runs the block: set SIMT_THREADS=1 for an order
- * that repeats. The pointers hold during the call. A null function is not called, and NULL ends the records. Without checks there
- * are none. */
+/* Records of the launches, for tools that draw them. A launch reports what it did to each allocation that it accessed. A
+ * request is one instruction of one warp that accesses global memory; of requests that repeat in a loop, some may be counted
+ * without a record. `launched` is called on the thread that launches, `requested` on the thread that runs the block: set
+ * SIMT_THREADS=1 for an order that repeats. The pointers hold during the call. A null function is not called, and NULL ends the
+ * records. Without checks there are none. */
 struct simt_array {
     const void *start;
     size_t bytes;

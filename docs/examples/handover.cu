@@ -5,14 +5,14 @@
 //   packets   a value and a tag in one word of 8 bytes; a reader polls the words
 //   sums      each block adds a part to every word of 8 bytes, whose low 16 bits count the parts; a reader polls the words
 //
-// The first three hand over `values` floats, of which each block has computed a few. `sums` hands over as many sums of a part of each
-// block. The parts are fixed-point numbers, so their order does not matter. A word is never cleared: a reader subtracts what it read
-// before. With the others, parts would have to be handed over first, and their sums after that.
+// The first three hand over `values` floats, of which each block has computed a few. `sums` hands over as many sums of a part
+// of each block. The parts are fixed-point numbers, so their order does not matter. A word is never cleared: a reader subtracts
+// what it read before. With the others, parts would have to be handed over first, and their sums after that.
 //
 // Bytes: a block reads 4 for each value, or 8 for each word. It writes those of its own values, with `sums` all words.
 //
-// Warps that do nothing else read memory in the background, as the weights of a model are read. Prints a line for each way and each
-// number of bytes that these reads have in flight. The chapter 'Decoding as bytes and launches' is about such hand-overs.
+// Warps that do nothing else read memory in the background, as the weights of a model are read. Prints a line for each way and
+// each number of bytes that these reads have in flight. The chapter 'Decoding as bytes and launches' is about such hand-overs.
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -214,8 +214,8 @@ Test(corpus, every_mistake_has_a_wrong_kernel) {
     for (const struct op_mistake *mistake; (mistake = diagnosis_next(&place));) {
         bool found = false;
         if (!mistake->cause) { continue; }
-        /* A machine may need as long for 4 GiB as for an endless loop. A lab's file cannot name the grader's connection. All three
-         * are tested with hostile programs, in test_spawn.c and test_job.c. */
+        /* A machine may need as long for 4 GiB as for an endless loop. A lab's file cannot name the grader's connection. All
+         * three are tested with hostile programs, in test_spawn.c and test_job.c. */
         bool tested_apart = strcmp(mistake->id, "too-much-memory") == 0 || strcmp(mistake->id, "forged-answer") == 0 ||
                             strcmp(mistake->id, "connection-closed") == 0;
         if (tested_apart) {

@@ -1,4 +1,5 @@
-/* predict: answers are asked with units, corrected until they are measured, stored, read back, and scored for having been made. */
+/* predict: answers are asked with units, corrected until they are measured, stored, read back, and scored for having been
+ * made. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

@@ -24,8 +24,8 @@ void gpt2_file_close(struct gpt2_file *file);
 /* folder/name in a new string, which the caller frees; NULL: out of memory. */
 char *gpt2_path(const char *folder, const char *name);
 
-/* A file being written. Until gpt2_output_commit() returns true, `path` holds its old content, complete. The new bytes are in a file
- * beside it, which is removed after any failure. */
+/* A file being written. Until gpt2_output_commit() returns true, `path` holds its old content, complete. The new bytes are in a
+ * file beside it, which is removed after any failure. */
 struct gpt2_output {
     char *path, *temporary;
     FILE *stream;

@@ -205,8 +205,8 @@ static void add_scaled(struct field to, double factor, double error, struct fiel
     }
 }
 
-/* ds (count) of query i, the gradients of its scores, from its probabilities p; the errors of p are relative. first: the index of the
- * weight of key 0. */
+/* ds (count) of query i, the gradients of its scores, from its probabilities p; the errors of p are relative. first: the index
+ * of the weight of key 0. */
 static void scores_backward(const struct transformer *w, const struct head *h, size_t i, int count, size_t first,
                             struct field p, struct field ds) {
     size_t D = (size_t)w->D;

@@ -60,8 +60,8 @@ static void fill_model(float *to, const struct op_sizes *sizes, uint64_t key) {
     fill_parameter(to, parameter_find("final_bias"), sizes, key + 3, C);
 }
 
-/* Of two sequences the first is the longest, the second the shortest. Of more, these two are anywhere, and the lengths of the others are
- * in between. A single one is the longest in a quarter of the calls. */
+/* Of two sequences the first is the longest, the second the shortest. Of more, these two are anywhere, and the lengths of the
+ * others are in between. A single one is the longest in a quarter of the calls. */
 static int length_at(uint64_t key, uint64_t b, int B, int least, int most) {
     uint64_t place = B > 2 ? (b + key) % (uint64_t)B : B == 2 ? b : key % 4 * 2;
     if (place < 2) { return place == 0 ? most : least; }

@@ -125,7 +125,8 @@ static bool only_first_right(const struct evidence *evidence, const struct evide
     return true;
 }
 
-/* An index without b is wrong in every call with several sequences, whatever their values; of two, the second may have a single key. */
+/* An index without b is wrong in every call with several sequences, whatever their values; of two, the second may have a single
+ * key. */
 static bool shows_model_first_sequence(const struct evidence *evidence, int argument) {
     bool by_sequence = op_shape_is(evidence->op, 0, "B, H, S, D") || op_shape_is(evidence->op, 0, "N, C");
     int wrong = 0, right = 0;

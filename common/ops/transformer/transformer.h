@@ -139,8 +139,8 @@ typedef void transformer_observer(void *context, enum transformer_stage stage, i
 /* The function between the MLP's two products. GPT-2's is the first; the others are those of its relatives. */
 enum transformer_activation { TRANSFORMER_GELU_TANH, TRANSFORMER_ERF, TRANSFORMER_RELU };
 
-/* Dropout in training, where GPT-2 has it. The index is that of the element: of the weights (B, H, T, T), of a branch (N, C). Returns
- * the element's factor. */
+/* Dropout in training, where GPT-2 has it. The index is that of the element: of the weights (B, H, T, T), of a branch (N, C).
+ * Returns the element's factor. */
 enum transformer_dropout { DROPOUT_OF_WEIGHTS, DROPOUT_OF_ATTENTION, DROPOUT_OF_MLP };
 typedef double transformer_factor(void *context, enum transformer_dropout place, size_t index);
 
@@ -225,8 +225,8 @@ double transformer_loss(struct field logits, size_t V, int target, double *error
 void transformer_block_backward(const struct transformer *w, const struct transformer_block *weights,
                                 double *const kept[TRANSFORMER_KEPT], struct field stream,
                                 const struct field gradient[TRANSFORMER_BLOCK_TENSORS]);
-/* dx (N, C), of the sum that the final LayerNorm reads, from dlogits (N, V); the gradients of three parameters are added up, the first
- * of them the logits' projection.
+/* dx (N, C), of the sum that the final LayerNorm reads, from dlogits (N, V); the gradients of three parameters are added up,
+ * the first of them the logits' projection.
  * kept: the stages of layer L. */
 void transformer_end_backward(const struct transformer *w, const struct transformer_model *model,
                               double *const kept[TRANSFORMER_KEPT], struct field dx, struct field dlogits,

@@ -1,7 +1,8 @@
 /* source.c — from a program counter to the learner's line and function.
  *
  * A pc lies in several nested functions when calls were inlined; the innermost frame that is not in the backend's own
- * headers is the learner's. Where that is not the kernel's body, the kernel's line that calls it is kept too. Reading the debug information costs about 50 ms once, so only reports read it.
+ * headers is the learner's. Where that is not the kernel's body, the kernel's line that calls it is kept too. Reading the debug
+ * information costs about 50 ms once, so only reports read it.
  */
 #define _GNU_SOURCE
 #include "source.h"

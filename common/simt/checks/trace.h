@@ -1,4 +1,5 @@
-/* trace.h — the accesses of the lanes of a warp since the last merge, and the functions by which hooks and scheduler record them.
+/* trace.h — the accesses of the lanes of a warp since the last merge, and the functions by which hooks and scheduler record
+ * them.
  *
  * Each lane writes its own trace: accesses, fences and backward jumps, each with its pc and call path. When no lane of
  * the warp can run, trace_merge() merges the traces into warp requests (merge.c), which the counters (counters.c) and

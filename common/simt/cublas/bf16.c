@@ -1,5 +1,5 @@
-/* bf16.c — products of bf16 matrices with the processor's own instruction (AVX512_BF16), which adds the products of two pairs of
- * bf16 to a float in each of 16 lanes.
+/* bf16.c — products of bf16 matrices with the processor's own instruction (AVX512_BF16), which adds the products of two pairs
+ * of bf16 to a float in each of 16 lanes.
  *
  * A panel has 64 rows of op(A), a strip 6 columns of op(B). Both are packed in pairs along k: a panel as (pairs, 64), a strip
  * as (pairs, 6). A panel times a strip is a tile of 64 x 6 sums, which stay in 24 registers: for each pair along k, 4 vectors of

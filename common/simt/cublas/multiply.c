@@ -108,7 +108,8 @@ static inline float gelu_slope(float u) {
 
 enum { RUN = 256 };
 
-/* to[i] = epilogue(d[i]) for up to RUN elements of a column; bias: those of their rows, or NULL. before: what GELU is applied to, stored;
+/* to[i] = epilogue(d[i]) for up to RUN elements of a column; bias: those of their rows, or NULL. before: what GELU is applied
+ * to, stored;
  * at: the same, read, where its derivative is a factor. */
 #define FINISH_RUN(type, of_float, to_float)                                                               \
     FOR_THIS_PROCESSOR static void finish_##type(type *to, const float *d, const type *bias, type *before, \

@@ -3,8 +3,8 @@
  *   d (m, n) = a^T b, where a lies as (k, m): each of the m results is the product of two runs of k elements
  *
  * 16-bit matrices are not unpacked into memory first. A core reads one row after another: one run of addresses, which the
- * processor fetches ahead. On an AMD EPYC a core reaches 20 GB/s so, and 8 GB/s with four rows at a time. The cores take CHUNK rows at
- * a time, so that a core that is busy otherwise delays no other. A result does not depend on the number of cores.
+ * processor fetches ahead. On an AMD EPYC a core reaches 20 GB/s so, and 8 GB/s with four rows at a time. The cores take CHUNK
+ * rows at a time, so that a core that is busy otherwise delays no other. A result does not depend on the number of cores.
  */
 #include <stdatomic.h>
 #include <string.h>

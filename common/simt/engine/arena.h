@@ -15,7 +15,8 @@
 #define ARENA_GLOBAL_BASE (ARENA_BASE + ARENA_SHARED_SPAN)
 #define ARENA_GLOBAL_SPAN (UINT64_C(1) << 36)
 
-/* SHARED_SLOT: of a block. A multiple of 128, to which a kernel may align a variable; blocks begin in different sets of a cache. */
+/* SHARED_SLOT: of a block. A multiple of 128, to which a kernel may align a variable; blocks begin in different sets of a
+ * cache. */
 enum { RED_ZONE = 256, ARENA_ALIGNMENT = 256, SHARED_SLOT = (256 << 10) + 4096 + 384 };
 
 /* Bytes from ARENA_GLOBAL_BASE that are mapped; 0 before the first use. A variable, because a limit of the address space

@@ -3,10 +3,10 @@
  *   D (m, n) = epilogue(alpha * op(A) (m, k) * op(B) (k, n) + beta * C)
  *
  * Types, checks, counters and captures are those of cublas_v2.h. Epilogues: DEFAULT, BIAS (a value for each row of
- * D, of D's type), GELU (the tanh form), GELU_BIAS. GELU_AUX and GELU_AUX_BIAS also store what GELU is applied to, in D's type and
- * shape. DGELU multiplies by GELU's derivative there. The epilogue works on the fp32 sums, before the one rounding.
- * Layouts are column-major; a batch has at most 65535 products. A heuristic gives one algorithm, that of OpenBLAS; it may be stored
- * and used again. Workspace is not needed.
+ * D, of D's type), GELU (the tanh form), GELU_BIAS. GELU_AUX and GELU_AUX_BIAS also store what GELU is applied to, in D's type
+ * and shape. DGELU multiplies by GELU's derivative there. The epilogue works on the fp32 sums, before the one rounding.
+ * Layouts are column-major; a batch has at most 65535 products. A heuristic gives one algorithm, that of OpenBLAS; it may be
+ * stored and used again. Workspace is not needed.
  *
  * Products of 8 bits, with the conditions of cuBLASLt on a GPU: A is transposed, B is not, one product at a time.
  *   CUDA_R_8F_E4M3  D (fp32, fp16, bf16) = epilogue(alpha a_scale b_scale op(A) B + beta C). The scales are device pointers to a

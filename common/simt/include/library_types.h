@@ -1,4 +1,5 @@
-/* library_types.h — the element types that the libraries share, with CUDA's numbers. Only those that the backend's cuBLAS knows. */
+/* library_types.h — the element types that the libraries share, with CUDA's numbers. Only those that the backend's cuBLAS
+ * knows. */
 #ifndef SIMT_LIBRARY_TYPES_H
 #define SIMT_LIBRARY_TYPES_H
 

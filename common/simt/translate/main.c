@@ -1,5 +1,5 @@
-/* main.c — translate [--backend FOLDER] [--host HOST] [--learner LAB] [-o OUT] IN: preprocessed CUDA to preprocessed C++; simt-cc
- * calls it. translate --learner-source LAB FILE HEADERS: the rules for directives. */
+/* main.c — translate [--backend FOLDER] [--host HOST] [--learner LAB] [-o OUT] IN: preprocessed CUDA to preprocessed C++;
+ * simt-cc calls it. translate --learner-source LAB FILE HEADERS: the rules for directives. */
 #include "translate.h"
 
 #include <errno.h>

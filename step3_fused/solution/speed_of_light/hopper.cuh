@@ -73,8 +73,9 @@ __device__ inline void cluster_all_started() {
 #endif
 }
 
-// All threads of a block pass the same value, and every thread of the cluster gets the value of block threadIdx.x % size. Called by all threads, after cluster_all_started. shared: (2, size); round: 0, 1, 2, ... in a kernel,
-// since a slow block may still read the values of the round before.
+// All threads of a block pass the same value, and every thread of the cluster gets the value of block threadIdx.x % size.
+// Called by all threads, after cluster_all_started. shared: (2, size); round: 0, 1, 2, ... in a kernel, since a slow block may
+// still read the values of the round before.
 template <int size> __device__ inline float2 cluster_exchange(float2 value, float2 *shared, int round) {
     round %= 2;
 #if HOPPER_PTX

@@ -5,10 +5,11 @@
  *
  *   absmax      the largest magnitude becomes the largest code: nothing is clipped
  *   percentile  99.99 % of the values are not clipped: one large value does not make all other steps coarse
- *   smooth      absmax after each channel c of a LayerNorm's output was divided by s[c], and the next matrix's column c multiplied
- *               by it. s[c] = sqrt(largest |x[c]| / largest |W[:, c]|): activation and weight then have the same range. The division is
- *               folded into the LayerNorm's weight and bias, so the function is the same and the pass has no new work. From
- *               Xiao et al., SmoothQuant (2023), with alpha = 1/2. Here s[c] is rounded to a power of two, so that folding is exact
+ *   smooth      absmax after each channel c of a LayerNorm's output was divided by s[c], and the next matrix's column c
+ *               multiplied by it. s[c] = sqrt(largest |x[c]| / largest |W[:, c]|): activation and weight then have the same
+ *               range. The division is folded into the LayerNorm's weight and bias, so the function is the same and the pass
+ *               has no new work. From Xiao et al., SmoothQuant (2023), with alpha = 1/2. Here s[c] is rounded to a power of
+ *               two, so that folding is exact
  *
  *     gpt2_calibration_take(&calibration, layer, product, values, rows, columns);   // for each product and pass
  *     gpt2_calibration_scales(&calibration, GPT2_PERCENTILE, GPT2_INT8, scales);

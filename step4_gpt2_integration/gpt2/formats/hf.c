@@ -227,7 +227,8 @@ static bool has_one_scale(const struct gpt2_view *view) {
     return true;
 }
 
-/* Either all products have a scale of their input, or none. Its codes multiply codes; those of fp8 have one scale for a matrix. */
+/* Either all products have a scale of their input, or none. Its codes multiply codes; those of fp8 have one scale for a
+ * matrix. */
 static bool check_input_scales(const struct gpt2_weights *weights, struct gpt2_error *error) {
     for (int i = 0; i < GPT2_TENSORS && weights->input_scales; i++) {
         const enum gpt2_tensor tensor = (enum gpt2_tensor)i;

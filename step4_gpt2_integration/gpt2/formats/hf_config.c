@@ -7,7 +7,8 @@
 
 enum { MOST_BYTES = 1 << 20 };
 
-/* other: the name that transformers gives this size in every model. Its value is taken where both are present, as by transformers. */
+/* other: the name that transformers gives this size in every model. Its value is taken where both are present, as by
+ * transformers. */
 static bool read_size(const cJSON *root, const char *key, const char *other, const char *file, int *size,
                       struct gpt2_error *error) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, other);

@@ -22,7 +22,8 @@ static int by_key(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Finds a key that an object has twice, at any depth: readers disagree about which of the two values counts. *key: NULL: there is none.
+/* Finds a key that an object has twice, at any depth: readers disagree about which of the two values counts. *key: NULL: there
+ * is none.
  * False: out of memory. */
 static bool find_doubled(const cJSON *item, const char **key) {
     const cJSON *child;

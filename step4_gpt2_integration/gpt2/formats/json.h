@@ -8,8 +8,9 @@
 
 #include "gpt2/error.h"
 
-/* Parses `text`, which must be exactly one JSON object. NULL and a message ("FILE: invalid JSON at byte 17") otherwise; also for NUL
- * characters, which would end a C string early, and for an object with a key twice. The caller frees it with cJSON_Delete. */
+/* Parses `text`, which must be exactly one JSON object. NULL and a message ("FILE: invalid JSON at byte 17") otherwise; also
+ * for NUL characters, which would end a C string early, and for an object with a key twice. The caller frees it with
+ * cJSON_Delete. */
 cJSON *gpt2_json_parse(const void *text, size_t size, const char *file, struct gpt2_error *error);
 
 /* The same for a file of at most `most` bytes. */

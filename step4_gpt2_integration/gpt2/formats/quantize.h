@@ -8,15 +8,16 @@
 extern "C" {
 #endif
 
-/* A source of the same weights in 8 bits. Its read() gives the decoded weights. from: a plain source, valid as long as the quantizer is. */
+/* A source of the same weights in 8 bits. Its read() gives the decoded weights. from: a plain source, valid as long as the
+ * quantizer is. */
 struct gpt2_quantizer {
     const struct gpt2_source *from;
     enum gpt2_scheme scheme;
     float *room;    /* the largest tensor */
     uint8_t *codes; /* likewise */
     float *scales;  /* (the most rows) */
-    /* Of gpt2_source; set after opening, and valid as long as the quantizer is. With GPT2_FP8 each matrix then has one scale: the product
-     * of codes by codes takes one for each operand (matmul.cuh). */
+    /* Of gpt2_source; set after opening, and valid as long as the quantizer is. With GPT2_FP8 each matrix then has one scale:
+     * the product of codes by codes takes one for each operand (matmul.cuh). */
     const float *input_scales;
     const char *calibration;
 };

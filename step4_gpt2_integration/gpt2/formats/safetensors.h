@@ -35,9 +35,9 @@ struct safetensors {
     cJSON *header;
 };
 
-/* Maps and checks the file. Refused: a header that is longer than the file or than 16 MiB, or invalid JSON; an unknown type; a shape
- * and offsets that disagree; offsets with overlaps or gaps, or that do not end at the end of the file; two tensors of one name;
- * metadata that is no text. */
+/* Maps and checks the file. Refused: a header that is longer than the file or than 16 MiB, or invalid JSON; an unknown type; a
+ * shape and offsets that disagree; offsets with overlaps or gaps, or that do not end at the end of the file; two tensors of one
+ * name; metadata that is no text. */
 bool safetensors_open(struct safetensors *safetensors, const char *path, struct gpt2_error *error);
 
 /* May be called on an all-zero struct. */
@@ -49,8 +49,8 @@ const char *safetensors_metadata(const struct safetensors *safetensors, const ch
 
 /* ---- writing ---- */
 
-/* Writes the header from names, types and shapes, and fills in begin and end. metadata: key, text, key, text, ..., NULL; or NULL. The
- * caller then appends the bytes of each tensor in this order with gpt2_output_write, and calls gpt2_output_commit. */
+/* Writes the header from names, types and shapes, and fills in begin and end. metadata: key, text, key, text, ..., NULL; or
+ * NULL. The caller then appends the bytes of each tensor in this order with gpt2_output_write, and calls gpt2_output_commit. */
 bool safetensors_begin(struct gpt2_output *output, const char *path, struct safetensors_tensor *tensors, int count,
                        const char *const *metadata, struct gpt2_error *error);
 

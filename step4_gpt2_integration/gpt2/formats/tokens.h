@@ -16,8 +16,8 @@ struct gpt2_tokens {
 /* *tokens: is it such a file, by its magic, or a text? Refused: a file that is neither; a text has no zero byte. */
 bool gpt2_tokens_or_text(const struct gpt2_file *file, bool *tokens, struct gpt2_error *error);
 
-/* Refused: another magic or version (1), a length that differs from the header's, an id that is not below `vocabulary` (the whole file
- * is checked, about 1 ms a MB). */
+/* Refused: another magic or version (1), a length that differs from the header's, an id that is not below `vocabulary` (the
+ * whole file is checked, about 1 ms a MB). */
 bool gpt2_tokens_open(struct gpt2_tokens *tokens, const char *path, int vocabulary, struct gpt2_error *error);
 void gpt2_tokens_close(struct gpt2_tokens *tokens);
 

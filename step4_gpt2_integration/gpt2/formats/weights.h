@@ -1,7 +1,7 @@
 /* weights.h — the weights of a GPT-2: its tensors, and the place of their bytes in a file.
  *
- * Both formats (Hugging Face, llm.c) are read into a struct gpt2_weights: views into the mapped file, without copies. A model reads
- * each tensor in the type and layout that it needs:
+ * Both formats (Hugging Face, llm.c) are read into a struct gpt2_weights: views into the mapped file, without copies. A model
+ * reads each tensor in the type and layout that it needs:
  *
  *     struct gpt2_weights weights;
  *     if (!gpt2_weights_open(&weights, "gpt2-124M", error)) { ... }
@@ -64,8 +64,8 @@ int64_t gpt2_tensor_rows(const struct gpt2_config *config, enum gpt2_tensor tens
 int64_t gpt2_tensor_columns(const struct gpt2_config *config, enum gpt2_tensor tensor);
 int64_t gpt2_tensor_elements(const struct gpt2_config *config, enum gpt2_tensor tensor);
 
-/* Hugging Face's name without the prefix, "h.3.attn.c_attn.weight" or "lm_head.weight", in name[GPT2_NAME_BYTES]; and back. find: false for an unknown
- * name; it accepts any layer number below 2^31, which the caller checks. */
+/* Hugging Face's name without the prefix, "h.3.attn.c_attn.weight" or "lm_head.weight", in name[GPT2_NAME_BYTES]; and back.
+ * find: false for an unknown name; it accepts any layer number below 2^31, which the caller checks. */
 enum { GPT2_NAME_BYTES = 48 };
 void gpt2_tensor_name(enum gpt2_tensor tensor, int layer, char *name);
 bool gpt2_tensor_find(const char *name, enum gpt2_tensor *tensor, int *layer);
@@ -94,8 +94,8 @@ struct gpt2_weights {
     float *input_scales;     /* (L, GPT2_PRODUCTS), as of gpt2_source; NULL: there are none */
 };
 
-/* path: a folder (Hugging Face), a .safetensors file with config.json beside it, or a checkpoint of llm.c, recognised by its magic. This
- * checks all tensors: each is present once, with the right shape, inside the file. */
+/* path: a folder (Hugging Face), a .safetensors file with config.json beside it, or a checkpoint of llm.c, recognised by its
+ * magic. This checks all tensors: each is present once, with the right shape, inside the file. */
 bool gpt2_weights_open(struct gpt2_weights *weights, const char *path, struct gpt2_error *error);
 
 /* May be called on an all-zero struct. */
@@ -103,12 +103,13 @@ void gpt2_weights_close(struct gpt2_weights *weights);
 
 struct gpt2_view *gpt2_weights_view(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer);
 
-/* Writes one tensor, V rows of wte, to `out` (rows * columns elements of `type`, aligned for it), in that type and layout. False when
- * finite values of the file become infinite in `type`. */
+/* Writes one tensor, V rows of wte, to `out` (rows * columns elements of `type`, aligned for it), in that type and layout.
+ * False when finite values of the file become infinite in `type`. */
 bool gpt2_weights_read(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, enum gpt2_type type,
                        enum gpt2_layout layout, void *out, struct gpt2_error *error);
 
-/* The codes (rows, columns) and scales (rows) of a tensor in 8 bits, in GPT2_OUT_IN. False when a code or a scale is not finite. */
+/* The codes (rows, columns) and scales (rows) of a tensor in 8 bits, in GPT2_OUT_IN. False when a code or a scale is not
+ * finite. */
 bool gpt2_weights_codes(const struct gpt2_weights *weights, enum gpt2_tensor tensor, int layer, uint8_t *codes,
                         float *scales, struct gpt2_error *error);
 
@@ -123,8 +124,8 @@ bool gpt2_weights_allocate(struct gpt2_weights *weights, struct gpt2_error *erro
 
 /* ---- the source of a writer ---- */
 
-/* `read` fills `out` as gpt2_weights_read does. A writer reads each tensor once, in its own order. Gradients and the optimizer's moments
- * have the same names and shapes and are saved in the same way. */
+/* `read` fills `out` as gpt2_weights_read does. A writer reads each tensor once, in its own order. Gradients and the
+ * optimizer's moments have the same names and shapes and are saved in the same way. */
 struct gpt2_source {
     struct gpt2_config config;
     bool (*read)(void *context, enum gpt2_tensor tensor, int layer, enum gpt2_type type, enum gpt2_layout layout,
@@ -140,8 +141,9 @@ struct gpt2_source {
     const char *calibration; /* for a writer: a JSON object that says how they were made; NULL: unknown */
 };
 
-/* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in GPT2_OUT_IN, or
- * the scales of their codes, are divided by the layer's number from 1, so that attention divides its scores by it. Valid as long as *source is. */
+/* The same source for a computation: where its config says scale_by_layer, the rows of Q of GPT2_QKVW and GPT2_QKVB, in
+ * GPT2_OUT_IN, or the scales of their codes, are divided by the layer's number from 1, so that attention divides its scores by
+ * it. Valid as long as *source is. */
 struct gpt2_source gpt2_scaled_source(const struct gpt2_source *source);
 
 /* Open weights as a source: a conversion writes one format from a source of the other. */

@@ -125,8 +125,8 @@ static void run_tokens(const uint8_t *bytes, size_t size) {
 
 /* ---- the tokenizer ---- */
 
-/* decode must return the encoded bytes, and the stream complete characters only. Added tokens may take white space and prefix blanks, so
- * with them the bytes may differ. */
+/* decode must return the encoded bytes, and the stream complete characters only. Added tokens may take white space and prefix
+ * blanks, so with them the bytes may differ. */
 static void check_text(struct gpt2_tokenizer *tokenizer, const uint8_t *text, size_t size) {
     struct gpt2_ids ids = {0};
     struct gpt2_text back = {0}, streamed = {0};

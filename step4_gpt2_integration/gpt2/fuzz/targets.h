@@ -1,7 +1,7 @@
 /* targets.h — the functions of the GPT-2 library that read untrusted input, each as a function of bytes.
  *
- * A target accepts any bytes. It returns with a result that passes its own checks, or after one message, without a crash, a hang or a
- * read past the end (both fuzzers run under sanitizers). A failed check calls abort().
+ * A target accepts any bytes. It returns with a result that passes its own checks, or after one message, without a crash, a
+ * hang or a read past the end (both fuzzers run under sanitizers). A failed check calls abort().
  * `make fuzz` drives them with libFuzzer (fuzz.c), tests/test_gpt2_fuzz.c with the same mutations every time.
  */
 #ifndef GPT2_FUZZ_TARGETS_H

@@ -16,9 +16,10 @@ extern "C" {
 
 struct kernel_choice;
 
-/* text: a set, then any number of ",op=set". A set is a name (naive, reference, lab: kernels_NAME.so in the folder "kernels" beside the
- * program, or in $GPT2_KERNELS) or the path of a shared object. Ops that the set lacks are taken from reference, or from naive where
- * there is no reference. Refused: a missing file, a file that is not a kernel set or has another version, an unknown op. */
+/* text: a set, then any number of ",op=set". A set is a name (naive, reference, lab: kernels_NAME.so in the folder "kernels"
+ * beside the program, or in $GPT2_KERNELS) or the path of a shared object. Ops that the set lacks are taken from reference, or
+ * from naive where there is no reference. Refused: a missing file, a file that is not a kernel set or has another version, an
+ * unknown op. */
 struct kernel_choice *kernel_choice_open(const char *text, struct gpt2_error *error);
 
 /* Valid until the close. */

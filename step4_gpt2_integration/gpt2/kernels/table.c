@@ -1,5 +1,5 @@
-/* table.c — the symbol that a kernel set exports, compiled once for each set with -DKERNEL_SET="name". The references are weak, so an op
- * that the set does not define is a null pointer. */
+/* table.c — the symbol that a kernel set exports, compiled once for each set with -DKERNEL_SET="name". The references are weak,
+ * so an op that the set does not define is a null pointer. */
 #include "table.h"
 
 #define WEAK(name)     extern __typeof__(name) name __attribute__((weak, visibility("hidden")));

@@ -1,8 +1,9 @@
 /* table.h — a kernel set: a table of the hand-written kernels that the model calls.
  *
- * A set is a shared object that exports one symbol, gpt2_kernel_set, and hides all others, because all sets define the same names. The
- * sets are naive (an op at a time, a thread per row), reference (lab 3's solution) and lab (the learner's). An op is a launcher of
- * common/contracts, in three types. An op that a set lacks is a null pointer; the model then takes it from another set (load.h).
+ * A set is a shared object that exports one symbol, gpt2_kernel_set, and hides all others, because all sets define the same
+ * names. The sets are naive (an op at a time, a thread per row), reference (lab 3's solution) and lab (the learner's). An op is
+ * a launcher of common/contracts, in three types. An op that a set lacks is a null pointer; the model then takes it from
+ * another set (load.h).
  */
 #ifndef GPT2_KERNELS_TABLE_H
 #define GPT2_KERNELS_TABLE_H

@@ -3,8 +3,8 @@
 #include "gpt2/model/block.cuh"
 #include "ops/block_forward/contract.h"
 
-// The given parameters and cache belong to this layer. The layers beside it have parameters of zeros and another cache, so that the use
-// of a wrong layer is a valid access with a wrong result.
+// The given parameters and cache belong to this layer. The layers beside it have parameters of zeros and another cache, so that
+// the use of a wrong layer is a valid access with a wrong result.
 template <class T>
 static int block(T *k, T *v, T *residual, T *branch, const block_weights<T> &weights, const int *lengths, int B, int T_,
                  int H, int D, int S, int layer, float eps, cudaStream_t stream) {

@@ -1,7 +1,8 @@
 // activation.cu — bias + GELU by erf and bias + ReLU, and their gradients, in the place of bias + GELU (activation.cuh)
 //
 // Math      common/ops/bias_gelu_forward/contract.h and bias_gelu_backward/contract.h, with the other function:
-//             GELU by erf   g(u) = u P(u), g'(u) = P(u) + u p(u);  P(u) = (1 + erf(u / sqrt(2))) / 2,  p(u) = exp(-u u / 2) / sqrt(2 pi)
+//             GELU by erf   g(u) = u P(u), g'(u) = P(u) + u p(u);  P(u) = (1 + erf(u / sqrt(2))) / 2,  p(u) = exp(-u u / 2) /
+//                                                                  sqrt(2 pi)
 //             ReLU          g(u) = max(u, 0), g'(u) = 1 where u > 0, else 0, as PyTorch has it
 // Bytes     forward 2, backward 3 x the element size for each element, which is the minimum
 #include "gpt2/model/activation.cuh"

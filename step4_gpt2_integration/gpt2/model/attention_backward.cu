@@ -14,8 +14,8 @@
 //           5 dQ, dK    products; dQ overwrites dout, dK overwrites K
 //           6 join      dqkv
 //           The forward pass: 1 without dout, 2, out = P V over Q, merge.
-// Dropout   With a mask M the products have M P in place of P, and dP = M (dout V^T). The softmax's gradient needs P itself, so M P is
-//           computed in the memory of dP, and dV, which must then precede dP, has memory of its own.
+// Dropout   With a mask M the products have M P in place of P, and dP = M (dout V^T). The softmax's gradient needs P itself, so
+//           M P is computed in the memory of dP, and dV, which must then precede dP, has memory of its own.
 #include "gpt2/model/attention_backward.cuh"
 
 #include "gpt2/model/matmul.cuh"

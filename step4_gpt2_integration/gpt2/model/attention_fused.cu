@@ -1,14 +1,14 @@
 // attention_fused.cu — causal self-attention whose scores stay on the chip
 //
-// Purpose   The taught form writes H T T scores and reads them back. Here a block keeps a tile of queries, reads the keys once, tile
-//           by tile, and rescales its sums when a larger score appears (the online softmax of lab 2). Memory grows with T, not
-//           with T T.
+// Purpose   The taught form writes H T T scores and reads them back. Here a block keeps a tile of queries, reads the keys once,
+//           tile by tile, and rescales its sums when a larger score appears (the online softmax of lab 2). Memory grows with T,
+//           not with T T.
 // Math      For a tile of keys, s = Q K^T, m the largest score so far, l the sum of weights so far, o the output so far:
 //               m' = max(m, max s)    p = exp(s - m')    l' = l exp(m - m') + sum p    o' = o exp(m - m') + p V
 //           and out = o / l at the end. Scores, m, l and o are fp32 in registers.
-// Bytes     6 B T C elements, 4 without a cache: Q, K and V are read (K and V again from L2 by each block of queries), out and the
-//           cache are written. The taught form moves 3.5 B H T T elements of scores besides: at T = 1024 and D = 64 9 times as
-//           many.
+// Bytes     6 B T C elements, 4 without a cache: Q, K and V are read (K and V again from L2 by each block of queries), out and
+//           the cache are written. The taught form moves 3.5 B H T T elements of scores besides: at T = 1024 and D = 64 9 times
+//           as many.
 // Kernels   attention_fma_kernel     fp32, and older GPUs: fp32 multiply-adds. 32 queries by 32 keys; a thread has 4 queries,
 //                                    2 keys of the tile, and every 16th channel of the output
 //           attention_tensor_kernel<T, P, M>  16-bit types, from sm_80 on: both products on tensor cores. P is 64 or 128: the
@@ -18,7 +18,8 @@
 //                                    8x8 matrix from shared memory serves M products. M = 1 is limited by shared memory. M = 2
 //                                    has fewer blocks, too few for a short prompt, and is used only without a cache.
 //           Dropped: the same with dropout. A weight is dropped after it has been added to l, just before the second product.
-//           attention_warpgroup_kernel, in a file of its own: heads of 64 or 128 channels on compute capability 9.0, without dropout
+//           attention_warpgroup_kernel, in a file of its own: heads of 64 or 128 channels on compute capability 9.0, without
+//           dropout
 // Launches  1, where the taught form has 5. The kernel reads the heads from qkv directly, and writes the cache.
 #include "gpt2/model/attention_fused.cuh"
 

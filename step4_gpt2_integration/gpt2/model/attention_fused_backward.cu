@@ -1,15 +1,17 @@
 // attention_fused_backward.cu — the gradient of fused causal attention on tensor cores, for 16-bit types
 //
-// Purpose   The gradient of attention_backward.cu, without a (T, T) tensor in memory. The forward pass kept one number for each row,
-//           lse; from it a tile of P is computed again, in registers.
+// Purpose   The gradient of attention_backward.cu, without a (T, T) tensor in memory. The forward pass kept one number for each
+//           row, lse; from it a tile of P is computed again, in registers.
 // Math      with s = Q K^T, each row i:     p = exp(scale s - lse_i)     delta_i = sum_d dout_id out_id (= sum_j p dp)
 //             dV = p^T dout     dp = dout V^T     ds = p (dp - delta_i)     dQ = scale ds K     dK = scale ds^T Q
 //           s, dp and all sums are fp32 in registers; p and ds are rounded to T for the products that follow.
-// Bytes     Q, K, V, dout and out are read, dqkv is written: 11 B T C elements. Tiles are read again from L2. The taught form moves
-//           8.5 B H T T elements of scores besides, and 22 B T C to split and join the heads.
-// Dropout   With the factors f of the mask: dV = (f p)^T dout and ds = p (f dp - delta_i). delta keeps its form, because out has them.
+// Bytes     Q, K, V, dout and out are read, dqkv is written: 11 B T C elements. Tiles are read again from L2. The taught form
+//           moves 8.5 B H T T elements of scores besides, and 22 B T C to split and join the heads.
+// Dropout   With the factors f of the mask: dV = (f p)^T dout and ds = p (f dp - delta_i). delta keeps its form, because out
+//           has them.
 // Launches  2, where the taught form has 9.
-//           Heads of 64 channels on compute capability 9.0, without dropout: attention_warpgroup_backward.cu, with the same two launches
+//           Heads of 64 channels on compute capability 9.0, without dropout: attention_warpgroup_backward.cu, with the same two
+//           launches
 // Kernels   attention_dq_kernel<T, P, M>   a block has 64 M queries and reads the keys; it also computes delta
 //           attention_dkv_kernel<T, P, M>  a block has 64 M keys and reads the queries that attend to them; its scores are
 //                                          transposed: a row is a key

@@ -1,7 +1,7 @@
 // attention_tiles.cuh — copies of tiles, 64 rows of a head, between memory and shared memory, for fused attention
 //
-// A row in shared memory has P + 8 elements. P is 64 or 128: the head's channels, padded with zeros. The 8 more put the eight rows
-// of a matrix into different banks.
+// A row in shared memory has P + 8 elements. P is 64 or 128: the head's channels, padded with zeros. The 8 more put the eight
+// rows of a matrix into different banks.
 #ifndef GPT2_ATTENTION_TILES_CUH
 #define GPT2_ATTENTION_TILES_CUH
 
@@ -11,8 +11,8 @@
 
 enum { tensor_tile = 64, tensor_threads = 128 }; // rows of a tile, threads of a block
 
-// Rows first.. of (rows, D), with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. Missing rows and channels
-// become zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
+// Rows first.. of (rows, D), with a row every `stride` elements, to (tensor_tile, P + 8) in shared memory. Missing rows and
+// channels become zeros. whole: rows begin at multiples of 16 bytes, and D is a multiple of 8.
 template <class T, int P>
 __device__ inline void copy_tile(T *to, const T *from, int first, int rows, int D, int stride, bool whole) {
     constexpr int chunks = P / 8, step = tensor_threads / chunks;

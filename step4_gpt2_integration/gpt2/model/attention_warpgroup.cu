@@ -2,13 +2,13 @@
 //
 // One kernel for heads of D = 64 and of D = 128 channels. A tile has as many rows as a head has channels.
 //
-// A block computes a tile of queries of a head. Its last warps, the producer, only request copies: a thread asks the copy engine for
-// tiles of keys or values, which arrive in a ring of stages. The other warps are the consumer, a warpgroup for each 64 queries, which
-// multiplies whole tiles: wgmma reads keys and values in shared memory, and keeps the scores in registers.
+// A block computes a tile of queries of a head. Its last warps, the producer, only request copies: a thread asks the copy
+// engine for tiles of keys or values, which arrive in a ring of stages. The other warps are the consumer, a warpgroup for each
+// 64 queries, which multiplies whole tiles: wgmma reads keys and values in shared memory, and keeps the scores in registers.
 //
-// Products are asynchronous. While the consumer computes the weights of a tile, the product of the weights of the tile before with
-// its values runs. Another warpgroup of the multiprocessor multiplies when this one does not: of two more blocks for D = 64, of the
-// same block for D = 128.
+// Products are asynchronous. While the consumer computes the weights of a tile, the product of the weights of the tile before
+// with its values runs. Another warpgroup of the multiprocessor multiplies when this one does not: of two more blocks for D =
+// 64, of the same block for D = 128.
 //
 // Tiles beyond the diagonal are not copied. The others come in descending order, so that the masked ones are first.
 //
@@ -32,12 +32,13 @@
 
 // How a block computes heads of D channels.
 //
-// 64: one warpgroup multiplies. A multiprocessor has four parts of 16,384 registers. The 15 warps of three blocks are at most four in
-// a part: 128 registers.
-// 128: two warpgroups multiply by the same keys and values, in the multiprocessor's only block. A thread holds 64 scores, 64 results,
-// 32 registers of queries and 32 of weights: 192. At the launch 384 threads have 168 registers each. So the producer is a whole
-// warpgroup, which gives most of its registers to the consumer. The block stays for further tiles of queries (find_tile), because no
-// other block multiplies while it waits for its first tile. Its producer requests the next queries while the consumer still multiplies.
+// 64: one warpgroup multiplies. A multiprocessor has four parts of 16,384 registers. The 15 warps of three blocks are at most
+// four in a part: 128 registers.
+// 128: two warpgroups multiply by the same keys and values, in the multiprocessor's only block. A thread holds 64 scores, 64
+// results, 32 registers of queries and 32 of weights: 192. At the launch 384 threads have 168 registers each. So the producer
+// is a whole warpgroup, which gives most of its registers to the consumer. The block stays for further tiles of queries
+// (find_tile), because no other block multiplies while it waits for its first tile. Its producer requests the next queries
+// while the consumer still multiplies.
 template <int D> struct plan {
     static_assert(D == 64 || D == 128);
     static constexpr bool stays = D == 128;
@@ -64,8 +65,8 @@ template <int stages> struct ring_place {
     }
 };
 
-// The tile of queries that a block computes in this turn, and its head. False: there is none left. A block that stays computes pairs of
-// tiles of one head, the tile with the most keys and that with the fewest and so on, because pairs take equally long.
+// The tile of queries that a block computes in this turn, and its head. False: there is none left. A block that stays computes
+// pairs of tiles of one head, the tile with the most keys and that with the fewest and so on, because pairs take equally long.
 template <int D> __device__ static bool find_tile(place &at, int &own, int turn, const shape &of, bool pairs) {
     const int tiles = (of.T + plan<D>::rows - 1) / plan<D>::rows;
     if constexpr (!plan<D>::stays) {

@@ -18,7 +18,8 @@ int attention_warpgroup(gpt2_device &device, T *out, T *k, T *v, float *lse, con
 
 // ---- the gradient ----
 
-// The same as attention_fused_backward without dropout, to rounding, for heads of 64 channels of a 16-bit type. Where it runs is as above.
+// The same as attention_fused_backward without dropout, to rounding, for heads of 64 channels of a 16-bit type. Where it runs
+// is as above.
 template <class T>
 bool has_attention_warpgroup_backward(const gpt2_device &device, const T *dqkv, const T *dout, const T *out,
                                       const T *qkv, int D);

@@ -8,18 +8,18 @@
 //                                     s = K Q^T, dp = V dout^T, dV += p dout, dK += ds Q
 //
 // A block is one warpgroup. Its own rows are left factors and stay in registers, as do its sums. The tiles that it reads stay in
-// shared memory as the copy engine writes them: wgmma reads a tile by rows for s and dp, and transposed for the sums. The accumulators
-// of s and dp have the layout of a left factor, so p and ds go from registers into the next product. Each sum belongs to one thread
-// and has a fixed order, without atomics.
+// shared memory as the copy engine writes them: wgmma reads a tile by rows for s and dp, and transposed for the sums. The
+// accumulators of s and dp have the layout of a left factor, so p and ds go from registers into the next product. Each sum
+// belongs to one thread and has a fixed order, without atomics.
 //
-// Products are asynchronous. A step starts s and dp of its tile, then the sums of the tile before. Its exponentials are computed while
-// dp and the sums are multiplied. Other blocks of the multiprocessor multiply meanwhile. The sums of a tile may not start in its own step:
-// nvcc 13.0 then gives ds the registers of the own rows.
+// Products are asynchronous. A step starts s and dp of its tile, then the sums of the tile before. Its exponentials are
+// computed while dp and the sums are multiplied. Other blocks of the multiprocessor multiply meanwhile. The sums of a tile may
+// not start in its own step: nvcc 13.0 then gives ds the registers of the own rows.
 //
 // A thread requests the copies: it refills a stage of the ring after all four warps have released it.
 //
-// Rows past the end of the sequence arrive as zeros, and their lse and delta are set to 0. Then p is 1, but dout, Q, dp and ds are 0,
-// so such queries add nothing.
+// Rows past the end of the sequence arrive as zeros, and their lse and delta are set to 0. Then p is 1, but dout, Q, dp and ds
+// are 0, so such queries add nothing.
 //
 // Elsewhere, and on the CPU backend, attention_fused_backward.cu computes the same with mma.sync.
 // nvcc: -gencode arch=compute_90a,code=sm_90a
@@ -51,7 +51,8 @@ using namespace warpgroup;
 
 static constexpr float log2_of_e = 1.44269504f; // exp(x) = exp2(log2_of_e x)
 
-// A ring of pairs of tiles. All warps read it, and the block's first thread fills it: `copy` requests pair i, of `count`, for a stage.
+// A ring of pairs of tiles. All warps read it, and the block's first thread fills it: `copy` requests pair i, of `count`, for a
+// stage.
 struct pairs {
     char *tiles;
     uint64_t *full, *empty;

@@ -4,8 +4,8 @@
 //   residual += attention(LayerNorm1(residual))
 //   branch    = mlp(LayerNorm2(residual))          the next block's first LayerNorm adds it
 //
-// Each residual add is fused into the LayerNorm that follows it, across sub-layers and blocks. That is one kernel in place of two,
-// and the sum is written once and not read again.
+// Each residual add is fused into the LayerNorm that follows it, across sub-layers and blocks. That is one kernel in place of
+// two, and the sum is written once and not read again.
 #ifndef GPT2_BLOCK_CUH
 #define GPT2_BLOCK_CUH
 

@@ -1,11 +1,13 @@
 // block_fused.cu — a transformer block with fused attention, and with GELU in the epilogue of a product
 //
-// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support. All passes of a divided model, also with the
-//           taught forms of attention: lab 4's block computes whole models alone.
-// Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught block
-//           has 12 in prompts. In prompts of 16-bit types the second and fourth product add to the residual stream themselves.
+// Purpose   Prompts, and decoding steps of batches that decode_fused.cu does not support. All passes of a divided model, also
+//           with the taught forms of attention: lab 4's block computes whole models alone.
+// Launches  7 a block: 4 products, the third with bias and GELU in its epilogue, 2 residual+LayerNorms, attention. The taught
+//           block has 12 in prompts. In prompts of 16-bit types the second and fourth product add to the residual stream
+//           themselves.
 // Bytes     In prompts of T tokens 3.5 B H T T elements less than the taught block for the scores, and 8 B T C less for the GELU.
-//           The two residual adds in products take 2 B T C less: LayerNorm reads and writes half as much, and each product reads B T C.
+//           The two residual adds in products take 2 B T C less: LayerNorm reads and writes half as much, and each product
+//           reads B T C.
 #include "gpt2/model/block_fused.cuh"
 
 #include "gpt2/model/attention.cuh"

@@ -1,13 +1,13 @@
 // choice.cu — the next token and its embedding, in one kernel (choice.cuh)
 //
-// Purpose   A decoding step begins with a token. If the host chose it, each step would wait for a copy of 200 KB of logits and for a
-//           launch. Chosen on the device, steps are queued, and the host reads the tokens at the end.
-// Bytes     4 V a sequence from L2, which still holds the logits, and 3 s C for elements of s bytes: 0.2 MB for 124M. A draw reads the
-//           logits once more, and then their weights (sampling.cuh).
-// Kernel    begin_step_kernel<T>: a block for each sequence. A thread keeps the largest of its logits, of equal ones the first; the
-//           block reduces them. A thread has 16 loads in flight; with one the kernel took 31 us on an H200. More blocks would
-//           need a second launch, which costs what they save. With a temperature the block writes each logit's weight in its place,
-//           and draws.
+// Purpose   A decoding step begins with a token. If the host chose it, each step would wait for a copy of 200 KB of logits and
+//           for a launch. Chosen on the device, steps are queued, and the host reads the tokens at the end.
+// Bytes     4 V a sequence from L2, which still holds the logits, and 3 s C for elements of s bytes: 0.2 MB for 124M. A draw
+//           reads the logits once more, and then their weights (sampling.cuh).
+// Kernel    begin_step_kernel<T>: a block for each sequence. A thread keeps the largest of its logits, of equal ones the first;
+//           the block reduces them. A thread has 16 loads in flight; with one the kernel took 31 us on an H200. More blocks
+//           would need a second launch, which costs what they save. With a temperature the block writes each logit's weight in
+//           its place, and draws.
 #include "gpt2/model/choice.cuh"
 
 #include "common/dependent_launch.cuh"

@@ -27,9 +27,9 @@ enum { no_token = -2 };
 int choice_begin(gpt2_device &device, choice_state &state, int choices, int stop, const gpt2_draws *draws,
                  const int *left, int B, int V);
 
-// The first kernel of a step. With a state, tokens (B) are chosen by the logits (B, Vp), or become -1 where the sequence rests; a draw
-// overwrites the logits. With null the tokens are given. Then out (B, C) = their embedding at positions (B), that of token 0 for a resting
-// sequence. With out null there is no embedding.
+// The first kernel of a step. With a state, tokens (B) are chosen by the logits (B, Vp), or become -1 where the sequence rests;
+// a draw overwrites the logits. With null the tokens are given. Then out (B, C) = their embedding at positions (B), that of
+// token 0 for a resting sequence. With out null there is no embedding.
 template <class T>
 int begin_step(gpt2_device &device, T *out, int *tokens, const choice_state *state, float *logits,
                const lookup_table<T> &token_embedding, const T *position_embedding, const int *positions, int B, int C,

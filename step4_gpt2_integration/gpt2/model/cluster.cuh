@@ -1,13 +1,14 @@
 // cluster.cuh — blocks of a cluster write into each other's shared memory
 //
-// The blocks of a cluster run at the same time on neighbouring multiprocessors, which a network of their own connects. A store to another
-// block's shared memory takes a fraction of the time of one through the L2 cache, whatever is being read from memory meanwhile. All
-// blocks lay out their dynamic shared memory alike, so a place is an offset into it.
+// The blocks of a cluster run at the same time on neighbouring multiprocessors, which a network of their own connects. A store
+// to another block's shared memory takes a fraction of the time of one through the L2 cache, whatever is being read from memory
+// meanwhile. All blocks lay out their dynamic shared memory alike, so a place is an offset into it.
 //
 //   block_rank, cluster_index   of the block: its number in the cluster, and the cluster's number
-//   peer_memory                 the shared memory of a block of the cluster: send writes 4 or 8 bytes there, and counts them at an inbox
-//   inbox                       a number of bytes that others will send. Its phases follow each other: the bytes of one have come before
-//                               the first of the next is sent
+//   peer_memory                 the shared memory of a block of the cluster: send writes 4 or 8 bytes there, and counts them at
+//                               an inbox
+//   inbox                       a number of bytes that others will send. Its phases follow each other: the bytes of one have
+//                               come before the first of the next is sent
 //   cluster_memory              the shared memory of each block of the cluster
 //   meet_cluster                all threads of the cluster meet
 //
@@ -57,8 +58,8 @@ struct inbox {
 #endif
     }
 
-    // By all threads that read what came; one of them is `first`. It ends earlier if the block gives up. From then on phases are not
-    // told apart, and none may be expected twice.
+    // By all threads that read what came; one of them is `first`. It ends earlier if the block gives up. From then on phases
+    // are not told apart, and none may be expected twice.
     __device__ void wait(unsigned phase, bool first, const block_flags *flags) const {
         const bool expects = first && !given_up(flags);
         while (!is_complete(phase)) {

@@ -5,9 +5,9 @@
 // Bytes     Loss: logits read, 4 N V. Gradient: logits read, dlogits written, (4 + s) N Vp for elements of s bytes. 16384 rows of
 //           50304 in bf16: 4.9 GB, 1.2 ms on an H200 at 4.2 TB/s, the speed of a copy.
 // Kernels   cross_entropy: a block per row, by the online softmax
-//           cross_entropy_backward: a block per row, which stays in registers. 512 threads of 25 vectors, 100 registers, hold 51200
-//           floats, so an element is read once and needs one exponential. One row fills a multiprocessor, and all of its loads
-//           are in flight at once. A row with a negative target is not read.
+//           cross_entropy_backward: a block per row, which stays in registers. 512 threads of 25 vectors, 100 registers, hold
+//           51200 floats, so an element is read once and needs one exponential. One row fills a multiprocessor, and all of its
+//           loads are in flight at once. A row with a negative target is not read.
 //           cross_entropy_backward_again: longer rows, and rows that are not 16-byte aligned; read twice, mostly from L2
 #include "gpt2/model/cross_entropy.cuh"
 
@@ -47,8 +47,8 @@ inline bool rows_aligned(const float *rows, int Vp) {
     return (size_t)rows % 16 == 0 && Vp % vec16<float>::size == 0;
 }
 
-// The maximum of a row (V), and the sum of exp(x - maximum), in one read. Each thread keeps the largest element so far and rescales
-// its sum when a larger one comes. A thread has four loads of 16 bytes in flight. shared: (threads / 32)
+// The maximum of a row (V), and the sum of exp(x - maximum), in one read. Each thread keeps the largest element so far and
+// rescales its sum when a larger one comes. A thread has four loads of 16 bytes in flight. shared: (threads / 32)
 template <int threads> __device__ inline row_sum sum_row(const float *row, int V, bool aligned, float *shared) {
     constexpr int each = vec16<float>::size, ahead = 4;
     float mine = -INFINITY, sum = 0.0f;

@@ -1,8 +1,9 @@
-// decode_fused.cu — a decoding step with few launches: weights streamed past the rows, LayerNorm and GELU fused (block_fused.cuh)
+// decode_fused.cu — a decoding step with few launches: weights streamed past the rows, LayerNorm and GELU fused
+// (block_fused.cuh)
 //
-// Purpose   A step of a batch of one reads 247 MB of weights for 124M in bf16, 52 us on an H200 (4.8 TB/s). The taught step has 100
-//           launches. Each begins when the one before has ended on every multiprocessor, which leaves the memory idle for about
-//           2 us. Here there are fewer kernels, and each prefetches its weights before the kernel before it has ended.
+// Purpose   A step of a batch of one reads 247 MB of weights for 124M in bf16, 52 us on an H200 (4.8 TB/s). The taught step has
+//           100 launches. Each begins when the one before has ended on every multiprocessor, which leaves the memory idle for
+//           about 2 us. Here there are fewer kernels, and each prefetches its weights before the kernel before it has ended.
 // Launches  62 for 12 blocks: the token's embedding (with the choice of the token if that is the device's), 5 a block, the logits
 //             qkv        = LayerNorm1(residual) W + b         gemv
 //             attention  = softmax(q K^T) V                   decode_split, which also writes the cache
@@ -10,11 +11,11 @@
 //             hidden     = gelu(LayerNorm2(residual) W + b)   gemv
 //             residual  += hidden W + b                       gemv
 //             logits     = LayerNorm(residual) head^T         gemv, which also advances the positions
-//           The taught step has 8 a block, and 4 more. In a divided model a sum over the ranks follows each of the two products that add
-//           to the residual.
-// Expected  The bytes: 52 us. 62 launches, with programmatic launches in a graph about 1.5 us each between the last byte of one and
-//           the first result of the next: 93 us. The choice of the token: 4 us. The keys at position 1000, 37 MB: 8 us. Together
-//           about 160 us. Measured on an H200: 272 us, 302 at position 1000. docs/decode.md explains the difference.
+//           The taught step has 8 a block, and 4 more. In a divided model a sum over the ranks follows each of the two products
+//           that add to the residual.
+// Expected  The bytes: 52 us. 62 launches, with programmatic launches in a graph about 1.5 us each between the last byte of one
+//           and the first result of the next: 93 us. The choice of the token: 4 us. The keys at position 1000, 37 MB: 8 us.
+//           Together about 160 us. Measured on an H200: 272 us, 302 at position 1000. docs/decode.md explains the difference.
 #include "gpt2/model/block_fused.cuh"
 
 #include "gpt2/model/decode_split.cuh"

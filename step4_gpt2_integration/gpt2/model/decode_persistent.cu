@@ -1,18 +1,19 @@
 // decode_persistent.cu — decoding of one sequence: one cooperative kernel for many tokens (decode_persistent.cuh)
 //
-// Purpose   A step of decode_fused.cu has 62 launches, and memory is idle at the end of each. Here one kernel runs all steps. While
-//           a block waits for the results of others, its next weights come from memory (weight_ring.cuh).
+// Purpose   A step of decode_fused.cu has 62 launches, and memory is idle at the end of each. Here one kernel runs all steps.
+//           While a block waits for the results of others, its next weights come from memory (weight_ring.cuh).
 // Math      y = activation?(LayerNorm?(x) W^T + b) + residual?, and softmax(q K^T / sqrt(D)) V, as in decode_fused.cu.
-//           LayerNorm is folded into the product that reads it. With gain g, shift s, mean m and r = 1 / sqrt(variance + epsilon),
+//           LayerNorm is folded into the product that reads it. With gain g, shift s, mean m and r = 1 / sqrt(variance +
+//           epsilon),
 //               sum_c W_c ((x_c - m) r g_c + s_c)  =  r (sum_c W_c g_c (x_c - p) - (m - p) sum_c W_c g_c) + sum_c W_c s_c
-//           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is the
-//           mean of the LayerNorm before, which is near m.
+//           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is
+//           the mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
-// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that multiply
-//           2 or 3 that stream the weights, and one that computes the LayerNorms' means and deviations. Heads and hidden values belong
-//           to a cluster, whose blocks hand over results to each other through shared memory (cluster.cuh). What attention and MLP
-//           add to the residual stream is a sum of parts of all clusters. Each adds its part to a total in L2 (totals.cuh). So a layer
-//           has two exchanges through L2:
+// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that
+//           multiply 2 or 3 that stream the weights, and one that computes the LayerNorms' means and deviations. Heads and
+//           hidden values belong to a cluster, whose blocks hand over results to each other through shared memory
+//           (cluster.cuh). What attention and MLP add to the residual stream is a sum of parts of all clusters. Each adds its
+//           part to a total in L2 (totals.cuh). So a layer has two exchanges through L2:
 //             exchange     wait for the totals, the residual stream, and send it to the cluster  (persistent_stream.cuh)
 //             qkv          LayerNorm, product: the cluster's heads                               (persistent_products.cuh)
 //             attention    each block a part of the keys of a head                               (persistent_attention.cuh)
@@ -22,10 +23,10 @@
 //             mlp          product with the cluster's hidden values: a part of each sum
 //           and then the logits, and the choice of the next token                           (persistent_choice.cuh)
 //           New keys and values are written to the cache without a tag. The same block reads them.
-//           What is received is overwritten one layer later, when the new values depend on all readers of the old ones. Likewise the
-//           next part is added to a total when all readers of the last one have read it.
-//           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to memory.
-//           The loop over the layers must fit into the instruction cache: each phase is in it once.
+//           What is received is overwritten one layer later, when the new values depend on all readers of the old ones.
+//           Likewise the next part is added to a total when all readers of the last one have read it.
+//           Registers must suffice: beside this much shared memory the L1 cache is too small for what a compiler would move to
+//           memory. The loop over the layers must fit into the instruction cache: each phase is in it once.
 // Measured  On an H200, 124M in bf16 at position 64: 122 us a step (docs/decode.md).
 #include "gpt2/model/decode_persistent.cuh"
 

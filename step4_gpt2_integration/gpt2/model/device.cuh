@@ -1,7 +1,7 @@
 // device.cuh — the device as all parts of the model see it: stream, library handles, status codes, element types, observation
 //
-// Functions that enqueue work return a status: 0, a cudaError_t, or BLAS_ERROR + a cublasStatus_t. TRY and TRY_BLAS return it from
-// the enclosing function. device_message turns a status into text.
+// Functions that enqueue work return a status: 0, a cudaError_t, or BLAS_ERROR + a cublasStatus_t. TRY and TRY_BLAS return it
+// from the enclosing function. device_message turns a status into text.
 #ifndef GPT2_DEVICE_CUH
 #define GPT2_DEVICE_CUH
 

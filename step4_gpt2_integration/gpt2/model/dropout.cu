@@ -1,7 +1,7 @@
 // dropout.cu — the masks' keys, and a tensor times its mask (dropout.cuh)
 //
-// Purpose   The branches, the embedding, their gradients, and in the taught form the attention's weights and their gradients. Fused
-//           attention computes the factors in its own kernels.
+// Purpose   The branches, the embedding, their gradients, and in the taught form the attention's weights and their gradients.
+//           Fused attention computes the factors in its own kernels.
 // Math      out = x times 0 or 1 / (1 - probability)
 // Bytes     x is read, out is written: 2 elements each, and none for the mask.
 // Kernel    a thread has 16 bytes; the last thread has the rest

@@ -4,15 +4,15 @@
 //   drop = (mix(key + index) >> 32) < floor(2^32 probability)                index: of the element in its tensor
 //   out  = drop ? 0 : x / (1 - probability)
 //
-// mix is splitmix64 (gpt2_mix). A mask is a function of its place alone, so the backward pass and a resumed run compute the same one,
-// and no two micro-batches have the same one.
+// mix is splitmix64 (gpt2_mix). A mask is a function of its place alone, so the backward pass and a resumed run compute the
+// same one, and no two micro-batches have the same one.
 #ifndef GPT2_DROPOUT_CUH
 #define GPT2_DROPOUT_CUH
 
 #include "gpt2/model/device.cuh"
 
-// The embedding (N, C), the attention's weights (B, H, T, T) after the softmax, and the two branches (N, C) before they are added to
-// the residual stream.
+// The embedding (N, C), the attention's weights (B, H, T, T) after the softmax, and the two branches (N, C) before they are
+// added to the residual stream.
 enum dropout_place { DROPOUT_EMBEDDING, DROPOUT_WEIGHTS, DROPOUT_ATTENTION, DROPOUT_MLP };
 
 // The masks of a pass, or of one of its tensors. Default-initialised: no dropout.

@@ -1,21 +1,24 @@
-// eight_bits.cu — products of a matrix in 8 bits: expanded to T for products that read T, or by activations in 8 bits (eight_bits.cuh)
+// eight_bits.cu — products of a matrix in 8 bits: expanded to T for products that read T, or by activations in 8 bits
+// (eight_bits.cuh)
 //
 // Expanding
-// Purpose   Prompts and large batches are limited by arithmetic, not by the bytes of the weights: their products stay those of cuBLASLt, and
-//           read a matrix that was expanded once for the pass.
-// Bytes     C OC read, s C OC written, for elements of s bytes; the product then reads s C OC. 12 C C weights a block: 124M in bf16, 7 MB
-//           read and 14 MB written, 5 us on an H200 at 4 TB/s.
-// Kernel    expand_kernel<T, W>: a thread per 16 codes, one load and 16 elements of T; expand_odd_kernel: a thread per code, for rows
-//           that are no multiple of 16.
+// Purpose   Prompts and large batches are limited by arithmetic, not by the bytes of the weights: their products stay those of
+//           cuBLASLt, and read a matrix that was expanded once for the pass.
+// Bytes     C OC read, s C OC written, for elements of s bytes; the product then reads s C OC. 12 C C weights a block: 124M in
+//           bf16, 7 MB read and 14 MB written, 5 us on an H200 at 4 TB/s.
+// Kernel    expand_kernel<T, W>: a thread per 16 codes, one load and 16 elements of T; expand_odd_kernel: a thread per code,
+//           for rows that are no multiple of 16.
 //
 // Activations in 8 bits
-// Purpose   Tensor cores multiply codes at twice the rate of 16-bit types. The input of a product is rounded to codes with one static scale.
+// Purpose   Tensor cores multiply codes at twice the rate of 16-bit types. The input of a product is rounded to codes with one
+//           static scale.
 // Math      code[n][c] = round(x[n][c] / input);  y[n][o] = activation?(input scale[o] sum of code[n][c] weight[o][c] + bias[o])
-// Bytes     to codes: s N C read, N C written. fp8: cuBLASLt multiplies the sums by both scales, and has bias and GELU in its epilogue.
-//           int8: its sums are whole numbers of 4 bytes, (N, OC), written by cuBLASLt and read by finish_kernel, which writes s N OC. So
-//           int8 moves more bytes than 16 bits do.
-// Kernel    quantize_kernel: a thread per 16 elements. finish_kernel: a thread per 4 elements; also for fp8 where cuBLASLt's epilogue has no
-//           bias (fp32) or not the activation.
+// Bytes     to codes: s N C read, N C written. fp8: cuBLASLt multiplies the sums by both scales, and has bias and GELU in its
+//           epilogue.
+//           int8: its sums are whole numbers of 4 bytes, (N, OC), written by cuBLASLt and read by finish_kernel, which writes s
+//           N OC. So int8 moves more bytes than 16 bits do.
+// Kernel    quantize_kernel: a thread per 16 elements. finish_kernel: a thread per 4 elements; also for fp8 where cuBLASLt's
+//           epilogue has no bias (fp32) or not the activation.
 #include "gpt2/model/eight_bits.cuh"
 
 #include "gpt2/model/activation.cuh"

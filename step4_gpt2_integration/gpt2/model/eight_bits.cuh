@@ -2,13 +2,13 @@
 //
 //   weight[o][c] = value(code[o][c]) scale[o]            codes (OC, C), scales (OC)
 //
-// Conversion instructions from int8 to float run at 16 to 64 a clock of a multiprocessor: too few for a kernel that reads a byte a weight. Here
-// the value is made of bytes.
-//   int8   The byte q + 128 becomes the low byte of the float 2^23 = 0x4b000000, whose unit is 1. The value is 2^23 + q + 128, and a
-//          subtraction leaves q. One permutation and one subtraction a weight; one XOR for 4 makes q + 128 of q.
-//   fp8    e4m3 has the sign, 4 bits of exponent and 3 of fraction. Moved into the places of a half they are the value times 2^-8, subnormal
-//          numbers too, since the bias is 15 in place of 7. The factor 2^8 is multiplied into the sum (`unit`). For 2 weights one
-//          permutation, one shift, two logical operations.
+// Conversion instructions from int8 to float run at 16 to 64 a clock of a multiprocessor: too few for a kernel that reads a
+// byte a weight. Here the value is made of bytes.
+//   int8   The byte q + 128 becomes the low byte of the float 2^23 = 0x4b000000, whose unit is 1. The value is 2^23 + q + 128,
+//          and a subtraction leaves q. One permutation and one subtraction a weight; one XOR for 4 makes q + 128 of q.
+//   fp8    e4m3 has the sign, 4 bits of exponent and 3 of fraction. Moved into the places of a half they are the value times
+//          2^-8, subnormal numbers too, since the bias is 15 in place of 7. The factor 2^8 is multiplied into the sum (`unit`).
+//          For 2 weights one permutation, one shift, two logical operations.
 #ifndef GPT2_EIGHT_BITS_CUH
 #define GPT2_EIGHT_BITS_CUH
 
@@ -112,8 +112,8 @@ inline int64_t padded_codes(int64_t N) {
     return (N + 15) / 16 * 16;
 }
 
-// out (N, OC) = x (N, C) weight^T + bias, then the activation if `activated`, where x is rounded to codes of weight.input's scale. C and OC are
-// multiples of 16. out has padded_codes(N) rows, of which those from N on become undefined.
+// out (N, OC) = x (N, C) weight^T + bias, then the activation if `activated`, where x is rounded to codes of weight.input's
+// scale. C and OC are multiples of 16. out has padded_codes(N) rows, of which those from N on become undefined.
 template <class T>
 int matmul_codes(gpt2_device &device, T *out, const T *x, const code_matrix &weight, gpt2_scheme scheme, const T *bias,
                  bool activated, gpt2_activation activation, const code_room &room, int N, int C, int OC);

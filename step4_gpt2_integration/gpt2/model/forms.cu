@@ -28,9 +28,10 @@ static const struct {
     {GPT2_F32, 75, 2048, 75, 4},
 };
 
-// How many of `batch` prompts pass through the blocks together. Fewer need less memory, and their activations stay in L2 longer. But a
-// product computes its result in tiles of 128 rows by 256 columns, as many at a time as there are multiprocessors, and the last of
-// these waves is rarely full. The smallest groups whose four products take hardly more time in waves than those of all prompts.
+// How many of `batch` prompts pass through the blocks together. Fewer need less memory, and their activations stay in L2
+// longer. But a product computes its result in tiles of 128 rows by 256 columns, as many at a time as there are
+// multiprocessors, and the last of these waves is rarely full. The smallest groups whose four products take hardly more time in
+// waves than those of all prompts.
 static int prompts_together(int batch, int prompt, int C, int W, int multiprocessors) {
     constexpr int least_rows = 8192; // of smaller groups the launches would show
     int best = batch;

@@ -9,16 +9,16 @@
 //   prompts, and in decoding those of the new tokens (rows.cuh)
 //   decode        8 launches a block: cuBLASLt, the set's   5 a block: weights streamed past a few rows (gemv.cuh), keys split
 //   (a step)      LayerNorm and GELU, a block a head        over blocks (decode_split.cuh); larger batches: block_fused
-//   persistent: steps of one sequence whose tokens the device chooses, in one launch for many (decode_persistent.cuh); others as in
-//   fused. `auto` chooses it for 16-bit types on compute capability 9.0
+//   persistent: steps of one sequence whose tokens the device chooses, in one launch for many (decode_persistent.cuh); others
+//   as in fused. `auto` chooses it for 16-bit types on compute capability 9.0
 //
-// A divided model (gpt2_division) has every form but the persistent one. Its taught and rows forms use block_fused, whose sums over the ranks
-// lab 4's block does not have.
-// With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too. The persistent one exists for int8
-// beside 16-bit types.
+// A divided model (gpt2_division) has every form but the persistent one. Its taught and rows forms use block_fused, whose sums
+// over the ranks lab 4's block does not have.
+// With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too. The persistent one
+// exists for int8 beside 16-bit types.
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
-// but the reference. With that set it means rows on the CPU backend. Batches and widths that a fused kernel does not support use the
-// taught form.
+// but the reference. With that set it means rows on the CPU backend. Batches and widths that a fused kernel does not support
+// use the taught form.
 #ifndef GPT2_FORMS_CUH
 #define GPT2_FORMS_CUH
 
@@ -42,9 +42,9 @@ struct model_forms {
 template <class T>
 model_forms choose_forms(const gpt2_device &device, const gpt2_model_options &options, const gpt2_config &config);
 
-// The form of attention in training, forward and backward, and with it whether products have epilogues in place of the set's kernels.
-// The fused form exists for bf16, from sm_80 on; `auto` chooses it there by the same rule. False: the fused form was requested and does
-// not exist here.
+// The form of attention in training, forward and backward, and with it whether products have epilogues in place of the set's
+// kernels. The fused form exists for bf16, from sm_80 on; `auto` chooses it there by the same rule. False: the fused form was
+// requested and does not exist here.
 template <class T>
 bool choose_training_forms(model_forms &forms, const gpt2_device &device, gpt2_form attention,
                            const kernel_table &kernels, const gpt2_config &config);

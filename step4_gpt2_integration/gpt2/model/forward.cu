@@ -1,13 +1,14 @@
 // forward.cu — the passes (forward.cuh)
 //
 // prefill needs the last position's logits only. The last residual add, LayerNorm and product are computed for one row of each
-// prompt. For 124M and a prompt of 1024 that saves 79 GFLOP of 290. In a fused form the last block's projection and MLP are, too, which
-// saves 11 more; its keys and values are those of all rows.
+// prompt. For 124M and a prompt of 1024 that saves 79 GFLOP of 290. In a fused form the last block's projection and MLP are,
+// too, which saves 11 more; its keys and values are those of all rows.
 //
-// A divided model computes a group in two lanes. The sums over the ranks of one lane run on another stream, beside the products of the other lane:
-// the network and the multiprocessors work at the same time.
+// A divided model computes a group in two lanes. The sums over the ranks of one lane run on another stream, beside the products
+// of the other lane: the network and the multiprocessors work at the same time.
 //
-// Prompts pass through the blocks in groups of all.together, one group after the other, so the activations' memory is that of a group.
+// Prompts pass through the blocks in groups of all.together, one group after the other, so the activations' memory is that of a
+// group.
 #include "gpt2/model/forward.cuh"
 
 #include "gpt2/model/block_fused.cuh"
@@ -54,9 +55,9 @@ template <class T> static std::vector<lane<T>> lanes_of(const tensors<T> &group,
     return {lane_of(group, 0, 0, B / 2, T_), lane_of(group, 1, B / 2, B - B / 2, T_)};
 }
 
-// Embedding and blocks. The result is residual and branch, or residual where adds_in_products; of a divided model the sum of branch has
-// begun. ends: without the rest of the last block after the attention, which must be fused; then the result is residual and attention,
-// at least at each prompt's last position.
+// Embedding and blocks. The result is residual and branch, or residual where adds_in_products; of a divided model the sum of
+// branch has begun. ends: without the rest of the last block after the attention, which must be fused; then the result is
+// residual and attention, at least at each prompt's last position.
 template <class T>
 static int run_blocks(gpt2_device &device, const kernel_table &kernels, std::vector<lane<T>> &lanes, bool ends) {
     const tensors<T> &model = lanes[0].all;

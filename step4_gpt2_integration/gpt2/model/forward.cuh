@@ -1,7 +1,7 @@
 // forward.cuh — a pass through the whole model: embedding, blocks, the last LayerNorm, logits
 //
-// The inputs are in all.work: tokens (B, T) and lengths (B), or tokens (B) and positions (B). All work is enqueued on the device's
-// stream without waiting, so a CUDA graph can record decode_step.
+// The inputs are in all.work: tokens (B, T) and lengths (B), or tokens (B) and positions (B). All work is enqueued on the
+// device's stream without waiting, so a CUDA graph can record decode_step.
 #ifndef GPT2_FORWARD_CUH
 #define GPT2_FORWARD_CUH
 

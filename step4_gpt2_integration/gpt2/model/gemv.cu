@@ -1,26 +1,27 @@
 // gemv.cu — products of a few rows: the weights are read once (gemv.cuh)
 //
-// Purpose   Decoding is limited by reading the weights: with N <= 8 rows a weight serves N multiply-adds. A library's product, made
-//           for tiles of 64 rows and more, is far from the speed of memory.
+// Purpose   Decoding is limited by reading the weights: with N <= 8 rows a weight serves N multiply-adds. A library's product,
+//           made for tiles of 64 rows and more, is far from the speed of memory.
 // Math      gemv.cuh
 // Bytes     OC C elements of weights; x and y are 1/OC and 1/C of that. 124M in bf16: 14.2 MB a block of the model, 77 MB for the
 //           logits, 247 MB a step: 52 us on an H200 (4.8 TB/s).
-// Kernel    gemv_kernel<Out, T, W, N, once>: `split` warps compute 2 or 4 columns of y for all N rows, each warp over a part of the
-//           columns of W. split is chosen so that a lane reads at most `ahead` vectors of 16 bytes of each row of W: 3 for C = 768 in
-//           bf16, 4 with 8 warps for C = 6400. All of these loads are in flight before the first wait. They are issued before the
-//           kernel that computes x has ended (programmatic dependent launch), because weights do not depend on it. So are the loads
-//           of scales and biases: after the sums, they would be a trip to memory in each kernel. Sums are fp32.
-//           Where there are more columns than resident warps, a block computes several groups, and loads the next weights early.
-//           `once`: it computes one, and needs no registers for the next.
-//           With a LayerNorm each block normalises x itself into shared memory. That reads 1.5 KB a row from L2 and saves a launch.
-//           One row is normalised by the whole block, several by a warp each.
-//           With codes of 8 bits (eight_bits.cuh) a vector of 16 bytes is 16 weights, so a lane has half as many vectors of a row.
-//           For one row or two a warp then computes 4 columns: as many loads are in flight as with 16 bits. The scale of a row, and the
-//           unit of the codes, are multiplied into its sum.
+// Kernel    gemv_kernel<Out, T, W, N, once>: `split` warps compute 2 or 4 columns of y for all N rows, each warp over a part of
+//           the columns of W. split is chosen so that a lane reads at most `ahead` vectors of 16 bytes of each row of W: 3 for
+//           C = 768 in bf16, 4 with 8 warps for C = 6400. All of these loads are in flight before the first wait. They are
+//           issued before the kernel that computes x has ended (programmatic dependent launch), because weights do not depend
+//           on it. So are the loads of scales and biases: after the sums, they would be a trip to memory in each kernel. Sums
+//           are fp32. Where there are more columns than resident warps, a block computes several groups, and loads the next
+//           weights early. `once`: it computes one, and needs no registers for the next.
+//           With a LayerNorm each block normalises x itself into shared memory. That reads 1.5 KB a row from L2 and saves a
+//           launch. One row is normalised by the whole block, several by a warp each.
+//           With codes of 8 bits (eight_bits.cuh) a vector of 16 bytes is 16 weights, so a lane has half as many vectors of a
+//           row. For one row or two a warp then computes 4 columns: as many loads are in flight as with 16 bits. The scale of a
+//           row, and the unit of the codes, are multiplied into its sum.
 //           The sums of a warp are reduced together. Each exchange halves the number of sums in a lane: 16 shuffles in place
 //           of 80 for 16 sums.
-// Measured  The products of a step at batch 1 on an H100, in bf16 and int8: 124M 204 and 193 us before the early loads, the block's
-//           LayerNorm and the 4 columns; 169 and 153 us with prototypes of them. 1558M 1650 and 1262 us before, 1588 and 1142 us with.
+// Measured  The products of a step at batch 1 on an H100, in bf16 and int8: 124M 204 and 193 us before the early loads, the
+//           block's LayerNorm and the 4 columns; 169 and 153 us with prototypes of them. 1558M 1650 and 1262 us before, 1588
+//           and 1142 us with.
 #include "gpt2/model/gemv.cuh"
 
 #include "common/dependent_launch.cuh"
@@ -82,8 +83,8 @@ __device__ static void normalise(T *to, const T *x, const T *weight, const T *bi
     });
 }
 
-// The same by the whole block, for one row. A thread has up to `kept` vectors of it. Those of weight and bias are loaded before the
-// kernel that computes x has ended.
+// The same by the whole block, for one row. A thread has up to `kept` vectors of it. Those of weight and bias are loaded before
+// the kernel that computes x has ended.
 template <class T> struct layernorm_vectors { vec16<T> weight[kept], bias[kept]; };
 
 template <class T> __device__ static bool fits_block(int C) {
@@ -208,7 +209,8 @@ __device__ static column_terms terms_of(const gemv_task<Out, T, W> &task, int co
     return terms;
 }
 
-// N rows, of which task.N exist: the others read the last row and write nothing. `split` warps, a power of two, share their columns.
+// N rows, of which task.N exist: the others read the last row and write nothing. `split` warps, a power of two, share their
+// columns.
 // groups: the number of groups of columns; a block computes one group at a time. once: a single one.
 template <class Out, class T, class W, int N, bool once>
 __global__ void __launch_bounds__(most_warps *warp_size, std::is_same_v<T, W> ? 2 : 1)

@@ -1,8 +1,8 @@
 // matmul.cu — cuBLASLt's descriptors and algorithm for each shape, made once (matmul.cuh)
 //
-// cuBLASLt proposes algorithms in the order that it expects of their times. In training the first one is often 5 to 20 % slower than the
-// fastest: with few channels a product ends with a large result, and kernels that store one tile while they compute the next are
-// further down its list. A step of 124M is 4 % shorter with the fastest, and a prompt of fp8 with 774M 6 %.
+// cuBLASLt proposes algorithms in the order that it expects of their times. In training the first one is often 5 to 20 % slower
+// than the fastest: with few channels a product ends with a large result, and kernels that store one tile while they compute
+// the next are further down its list. A step of 124M is 4 % shorter with the fastest, and a prompt of fp8 with 774M 6 %.
 #include "gpt2/model/matmul.cuh"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ bool is_fp8(const matmul_shape &shape) {
     return shape.in == CUDA_R_8F_E4M3;
 }
 
-// Tensor cores of Hopper add products of fp8 with some 14 bits. With 0, cuBLASLt adds their short sums in fp32, and a prompt of 774M
-// takes 2 % more time.
+// Tensor cores of Hopper add products of fp8 with some 14 bits. With 0, cuBLASLt adds their short sums in fp32, and a prompt of
+// 774M takes 2 % more time.
 constexpr int8_t fast_sums = 1;
 
 bool is_int8(const matmul_shape &shape) {

@@ -4,9 +4,9 @@
 //   dx (N, C)        = dout (N, OC) weight
 //   dweight (OC, C) += dout^T x                            in fp32 in every type; dbias: bias_backward.cuh
 //
-// An epilogue adds the bias and applies GELU, or multiplies by its derivative, before the result is rounded. A row-major (N, C) is a
-// column-major (C, N) to cuBLAS, so the first product is computed as out^T (OC, N) = weight (OC, C) x^T (C, N): A is the weight,
-// transposed, and B is x as stored.
+// An epilogue adds the bias and applies GELU, or multiplies by its derivative, before the result is rounded. A row-major (N, C)
+// is a column-major (C, N) to cuBLAS, so the first product is computed as out^T (OC, N) = weight (OC, C) x^T (C, N): A is the
+// weight, transposed, and B is x as stored.
 // The descriptors and the algorithm of a shape are chosen once and kept. Training has no other products, so its checkpoints store
 // the algorithm of each.
 #ifndef GPT2_MATMUL_CUH
@@ -40,9 +40,9 @@ static_assert(sizeof(matmul_choice) == sizeof(matmul_shape) + sizeof(cublasLtMat
 std::vector<matmul_choice> matmul_plans_choices(const matmul_plans *plans);
 void matmul_plans_prefer(matmul_plans *plans, const matmul_choice *choices, size_t count);
 
-// From now on, time several algorithms before the first large product of a shape in a 16-bit type, and choose the fastest. Its memory is
-// that of one result, for a moment; where there is none, and before the call: the first algorithm that cuBLASLt proposes, which every run
-// chooses. Large products of fp8 are always timed.
+// From now on, time several algorithms before the first large product of a shape in a 16-bit type, and choose the fastest. Its
+// memory is that of one result, for a moment; where there is none, and before the call: the first algorithm that cuBLASLt
+// proposes, which every run chooses. Large products of fp8 are always timed.
 void matmul_plans_time(matmul_plans *plans, bool timed);
 
 // Out is T, or float for logits. ld: the width of out's rows, at least OC.
@@ -73,8 +73,8 @@ int matmul_dx_gelu(gpt2_device &device, T *dx, const T *before, const T *dout, c
 
 // Products of codes in 8 bits (eight_bits.cuh): x (N, C) and weight (OC, C). C, OC and N are multiples of 16.
 //   int8   sums = x weight^T in whole numbers
-//   fp8    out = gelu?(input scale x weight^T + bias): e4m3, sums in fp32, input and scale each a float on the device; the bias may be
-//          null, and is null where T is float. Compute capability 8.9
+//   fp8    out = gelu?(input scale x weight^T + bias): e4m3, sums in fp32, input and scale each a float on the device; the bias
+//          may be null, and is null where T is float. Compute capability 8.9
 int matmul_int8(gpt2_device &device, int *sums, const uint8_t *x, const uint8_t *weight, int N, int C, int OC);
 template <class T>
 int matmul_fp8(gpt2_device &device, T *out, const uint8_t *x, const uint8_t *weight, const T *bias, const float *input,

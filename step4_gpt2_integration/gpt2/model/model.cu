@@ -130,7 +130,8 @@ template <class T> struct model_of final : gpt2_model {
         return (chooses ? choosing_step : step).run(device, B, [&] { return enqueue_step(chooses); });
     }
 
-    // Step i of a call, of a divided model. The launch of many steps waits for the device without a limit. So two are queued at most.
+    // Step i of a call, of a divided model. The launch of many steps waits for the device without a limit. So two are queued at
+    // most.
     int run_step_of(int i) {
         if (i >= 2) {
             TRY(cudaStreamWaitEvent(lanes[0].stream, queued[i % 2], 0));

@@ -30,13 +30,13 @@ struct gpt2_model;
  * of one sequence whose tokens are chosen on the device in one kernel, where device and model allow it, else fused. */
 enum gpt2_form { GPT2_TAUGHT, GPT2_FUSED, GPT2_AUTO, GPT2_ROWS, GPT2_PERSISTENT };
 
-/* A model that several processes compute together, each on a device of its own: rank r has the r-th part of the heads and of the MLP's
- * channels. `ranks` divides the number of heads. All make the same calls in the same order. */
+/* A model that several processes compute together, each on a device of its own: rank r has the r-th part of the heads and of
+ * the MLP's channels. `ranks` divides the number of heads. All make the same calls in the same order. */
 struct gpt2_division {
     int rank, ranks; /* this process is number `rank`, from 0, of `ranks` */
     bool recorded;   /* a CUDA graph may record `sum` */
-    /* x (count), on the device, becomes its sum over all ranks in the order of the stream (a cudaStream_t), with the same bits on all of them.
-     * It does not return when it fails. */
+    /* x (count), on the device, becomes its sum over all ranks in the order of the stream (a cudaStream_t), with the same bits
+     * on all of them. It does not return when it fails. */
     void (*sum)(void *context, void *x, int64_t count, enum gpt2_type type, void *stream);
     /* Waits for all work of the stream, which the other ranks' sums may hold up. It does not return when a rank is lost. */
     void (*wait)(void *context, void *stream);
@@ -86,8 +86,8 @@ struct gpt2_device_info {
 };
 bool gpt2_device_ask(struct gpt2_device_info *info, struct gpt2_error *error);
 
-/* The number of processor threads of the CPU backend's kernels and matrix products. False: the device is a GPU. Before the model is
- * opened. */
+/* The number of processor threads of the CPU backend's kernels and matrix products. False: the device is a GPU. Before the
+ * model is opened. */
 bool gpt2_device_threads(int threads, struct gpt2_error *error);
 
 /* Starts B sequences from their prompts and drops the sequences from before. tokens: (B, T), each row begins with a prompt, the
@@ -100,13 +100,14 @@ bool gpt2_prefill(struct gpt2_model *model, const int32_t *tokens, const int32_t
 bool gpt2_decode(struct gpt2_model *model, const int32_t *tokens, struct gpt2_error *error);
 
 /* How a token is chosen, in this order, as transformers' logits processors do:
- *   repetition_penalty  the logit of each token that is in the sequence is divided by it if positive, else multiplied; 1: unchanged
+ *   repetition_penalty  the logit of each token that is in the sequence is divided by it if positive, else multiplied; 1:
+ *                       unchanged
  *   temperature         the logits are divided by it; with 0 the likeliest token is chosen, of equal ones the smallest id
  *   top_k               among the K likeliest tokens; 0: among all
  *   top_p               among the fewest of these with a total probability of at least top_p
  *   min_p               among those of these with at least min_p times the probability of the likeliest
- * Then one token is drawn from what is left: in the order of ids if neither top_k nor top_p leaves any out, else the likeliest ones first,
- * the first at which the running sum of probabilities exceeds a random number. */
+ * Then one token is drawn from what is left: in the order of ids if neither top_k nor top_p leaves any out, else the likeliest
+ * ones first, the first at which the running sum of probabilities exceeds a random number. */
 struct gpt2_sampling {
     double repetition_penalty, temperature;
     int top_k;
@@ -119,13 +120,14 @@ struct gpt2_draws {
     const uint8_t *seen; /* (B, V): 1 for the ids that are in the sequence, for the penalty; may be NULL without one */
 };
 
-/* Decoding on the device. `steps` times it adds to each sequence a token that it chooses by the last logits, among the first `choices`
- * ids: by `draws`, or with NULL the likeliest, of equal ones the smallest id. tokens: (B, steps), the chosen tokens, -1 where a
- * sequence rested. A sequence rests
+/* Decoding on the device. `steps` times it adds to each sequence a token that it chooses by the last logits, among the first
+ * `choices` ids: by `draws`, or with NULL the likeliest, of equal ones the smallest id. tokens: (B, steps), the chosen tokens,
+ * -1 where a sequence rested. A sequence rests
  *   - after `stop`, which is reported but not added (-1: no such token);
  *   - when it is full;
  *   - from the start where rests[b] (null: none).
- * Waits once, at the end. False also when logits are NaN. Where `stop` was drawn, no logits follow it, and those before are overwritten. */
+ * Waits once, at the end. False also when logits are NaN. Where `stop` was drawn, no logits follow it, and those before are
+ * overwritten. */
 bool gpt2_decode_choosing(struct gpt2_model *model, int steps, int choices, int stop, struct gpt2_draws *draws,
                           const bool *rests, int32_t *tokens, struct gpt2_error *error);
 
@@ -153,14 +155,14 @@ bool gpt2_losses(struct gpt2_model *model, const int32_t *tokens, const int32_t 
  * after the last. stage: "embedding", "ln1", "qkv", "attention", "attention projection", "residual after attention", "ln2",
  * "gelu", "mlp projection", "residual after mlp" (observed when the next block or the last LayerNorm has added
  * it), "final layernorm", "logits" (V columns). NULL ends the observation. An observed model is slow and uses no graph.
- * Prompts that do not pass through the blocks together are observed one group after the other. gpt2_prefill in a fused form computes the
- * last block for each prompt's last position alone, from the attention on. */
+ * Prompts that do not pass through the blocks together are observed one group after the other. gpt2_prefill in a fused form
+ * computes the last block for each prompt's last position alone, from the attention on. */
 typedef void gpt2_observer(void *context, const char *stage, int layer, const float *values, int64_t rows,
                            int64_t columns);
 void gpt2_observe(struct gpt2_model *model, gpt2_observer *observer, void *context);
 
-/* Called on the host at the end of each stage, named as above: on the CPU backend when it is computed, on a GPU when it is enqueued.
- * NULL ends it. It changes nothing else: for a display of progress. */
+/* Called on the host at the end of each stage, named as above: on the CPU backend when it is computed, on a GPU when it is
+ * enqueued. NULL ends it. It changes nothing else: for a display of progress. */
 typedef void gpt2_stage_listener(void *context, const char *stage, int layer);
 void gpt2_listen(struct gpt2_model *model, gpt2_stage_listener *listener, void *context);
 

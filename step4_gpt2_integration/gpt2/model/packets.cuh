@@ -1,18 +1,18 @@
 // packets.cuh — hands values from block to block within a kernel, without a barrier
 //
-// A packet has 4 bytes of data and a tag of 4 bytes. Both are written in one access and read in one access, so a reader that finds
-// the tag it expects has the data too. No fence is needed, and no second read after a flag. Tags are never used twice. A writer may
-// overwrite a packet when its new value depends on results of all readers of the old one.
+// A packet has 4 bytes of data and a tag of 4 bytes. Both are written in one access and read in one access, so a reader that
+// finds the tag it expects has the data too. No fence is needed, and no second read after a flag. Tags are never used twice. A
+// writer may overwrite a packet when its new value depends on results of all readers of the old one.
 //
 //   publish      writes a packet
 //   receive      reads packets, again and again until each has its tag
 //   block_flags  what ends the waits of a block
 //   wait_limit   a clock, for a thread that has time to look at it
 //
-// All blocks must be resident at the same time, so the launch is cooperative. Threads that compute do not look at a clock, which would
-// take instructions in each of their waits. A thread that streams weights does while it waits for them (weight_ring.cuh). After
-// `most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the other blocks find. The CPU
-// backend itself reports a kernel in which every thread waits.
+// All blocks must be resident at the same time, so the launch is cooperative. Threads that compute do not look at a clock,
+// which would take instructions in each of their waits. A thread that streams weights does while it waits for them
+// (weight_ring.cuh). After `most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the
+// other blocks find. The CPU backend itself reports a kernel in which every thread waits.
 #ifndef GPT2_PACKETS_CUH
 #define GPT2_PACKETS_CUH
 
@@ -74,8 +74,8 @@ struct wait_limit {
 };
 #endif
 
-// words[i] = the pair at address(i), which exists for each i, when arrived(word) is true of all words. All loads are issued before the first
-// wait. False: the block gave up before.
+// words[i] = the pair at address(i), which exists for each i, when arrived(word) is true of all words. All loads are issued
+// before the first wait. False: the block gave up before.
 template <int most, class Address, class Arrived>
 __device__ inline bool await_pairs(uint64_t (&words)[most][2], Address address, Arrived arrived,
                                    const block_flags *flags) {

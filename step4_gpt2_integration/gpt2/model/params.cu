@@ -191,7 +191,8 @@ template <class T> static code_matrix &codes_of(params<T> &w, gpt2_tensor tensor
     }
 }
 
-// The equally long pieces of a tensor in GPT2_OUT_IN, of each of which rank r of R has the r-th R-th. 0: every rank has the whole tensor.
+// The equally long pieces of a tensor in GPT2_OUT_IN, of each of which rank r of R has the r-th R-th. 0: every rank has the
+// whole tensor.
 static int64_t pieces_of(const gpt2_config &config, gpt2_tensor tensor) {
     switch (tensor) {
         case GPT2_QKVW:

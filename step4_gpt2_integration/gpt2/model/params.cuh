@@ -2,8 +2,8 @@
 //
 // V tokens (Vp: padded), S positions of a sequence, L blocks, C channels, H heads of D = C / H channels; B sequences,
 // T positions of a prompt, N = B * T rows.
-// Of a divided model (gpt2_division) a rank has H / ranks heads and W = C / ranks of their channels. Then 3C, 4C, and the C of attention and
-// its projection's columns, are 3W, 4W and W below, and H is the rank's.
+// Of a divided model (gpt2_division) a rank has H / ranks heads and W = C / ranks of their channels. Then 3C, 4C, and the C of
+// attention and its projection's columns, are 3W, 4W and W below, and H is the rank's.
 #ifndef GPT2_PARAMS_CUH
 #define GPT2_PARAMS_CUH
 
@@ -27,8 +27,8 @@ struct arena {
     }
 };
 
-// The matrices of a block in 8 bits (eight_bits.cuh). Then the pointers of block_weights to these matrices are the same in all blocks: memory
-// to which a block's matrices are expanded where a product needs elements of T.
+// The matrices of a block in 8 bits (eight_bits.cuh). Then the pointers of block_weights to these matrices are the same in all
+// blocks: memory to which a block's matrices are expanded where a product needs elements of T.
 struct block_codes {
     code_matrix qkv, attention, fc, mlp;
 };
@@ -65,8 +65,8 @@ struct persistent_memory {
     int64_t tag; // the next one that no packet has; 0: the memory has not been set to zeros
 };
 
-// The results of a pass. All blocks use the same memory, and so do the groups of prompts that pass through them one after the other:
-// N is the number of rows of a group, or of a step; with activations in 8 bits the next multiple of 16 (padded_codes).
+// The results of a pass. All blocks use the same memory, and so do the groups of prompts that pass through them one after the
+// other: N is the number of rows of a group, or of a step; with activations in 8 bits the next multiple of 16 (padded_codes).
 template <class T> struct activations {
     int *tokens;        // (B, T)     of all prompts, as targets, lengths and losses
     int *targets;       // (B, T)

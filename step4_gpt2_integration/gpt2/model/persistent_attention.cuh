@@ -7,8 +7,9 @@
 //     attend            attention to the block's keys of each head, sent to the cluster
 //   merge_heads       attention of the cluster's heads, from the parts of its blocks
 //
-// Key j belongs to the block whose rank is j modulo the number of ranks. So a block reads the keys that it wrote, beside the prompt's.
-// Scores are logarithms to the base 2. A part of a head has a float for each channel, then the largest score and the sum of the exponentials.
+// Key j belongs to the block whose rank is j modulo the number of ranks. So a block reads the keys that it wrote, beside the
+// prompt's. Scores are logarithms to the base 2. A part of a head has a float for each channel, then the largest score and the
+// sum of the exponentials.
 #ifndef GPT2_PERSISTENT_ATTENTION_CUH
 #define GPT2_PERSISTENT_ATTENTION_CUH
 
@@ -46,8 +47,8 @@ template <class T, int fixed_D, class Weight> struct block_attention {
           cached((int)((unsigned)(position + ranks - 1 - block_rank()) / ranks)),
           has_newest((unsigned)position % ranks == (unsigned)block_rank()) {}
 
-    // Of a head of the cluster in the cache, in units of 16 bytes: channel d of the block's key i, or of its value. No GPU has room for
-    // more than 2^32 of them.
+    // Of a head of the cluster in the cache, in units of 16 bytes: channel d of the block's key i, or of its value. No GPU has
+    // room for more than 2^32 of them.
     __device__ unsigned place(int h, int i, int d) const {
         const int first = (block.share().heads.first + h) * block.task.S + block_rank();
         return (unsigned)now.layer * (unsigned)(block.task.cache_stride / size) +
@@ -61,8 +62,8 @@ template <class T, int fixed_D, class Weight> struct block_attention {
 
     __device__ float *outs() const { return (float *)(block.dynamic + block.task.plan.outs); }
 
-    // To the cluster: of the block's part of head h the channels d and d + 1, or the last two numbers, with d = D. Each lane of an octet
-    // sends to another block.
+    // To the cluster: of the block's part of head h the channels d and d + 1, or the last two numbers, with d = D. Each lane of
+    // an octet sends to another block.
     __device__ void send(int h, int d, float first, float second) const {
         const shared_plan &plan = block.task.plan;
         const size_t part = plan.parts_of_heads + (size_t)(h * ranks + block_rank()) * (D + 2) * sizeof(float);
@@ -73,8 +74,8 @@ template <class T, int fixed_D, class Weight> struct block_attention {
 
 // ---- groups ----
 
-// One head after the other, or two at a time, each by a team of half of the warps. Each lane of a group has 16 bytes of the group's key.
-// Keys and values are requested two rounds before they are used.
+// One head after the other, or two at a time, each by a team of half of the warps. Each lane of a group has 16 bytes of the
+// group's key. Keys and values are requested two rounds before they are used.
 template <class T, int fixed_D, class Weight> struct group_attention : block_attention<T, fixed_D, Weight> {
     using base = block_attention<T, fixed_D, Weight>;
     using base::block, base::D, base::heads, base::cached, base::has_newest, base::size;
@@ -151,7 +152,8 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
         }
     }
 
-    // The sum over the groups that have keys. An octet has two channels, and each of its lanes some groups, four of them at a time.
+    // The sum over the groups that have keys. An octet has two channels, and each of its lanes some groups, four of them at a
+    // time.
     __device__ void send_groups(const float *outs, int h, int used) const {
         constexpr int together = 4;
         const int width = D + 2, reader = thread % octet;
@@ -190,12 +192,12 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
 
 // Two heads at a time, each by a team of half of the warps. Each warp has a part, and the newest key is another.
 //
-// A round is 16 keys for each warp of a team. They are requested a round before they are used, into the registers of those that have been
-// used: to be moved from register to register they would have to be there. The tensor cores multiply them together. With g = lane / 4 and
-// t = lane % 4 a lane has, for i = 0 and 1,
-//   keys 8 i + g, channels 8 t to 8 t + 7, and those 32 further       (16, 64) keys times the query, which is in all columns
-//   values 8 i + 2 t and the next one, channels 8 g to 8 g + 7        (64, 16) channels times the weights: their upper halves in even
-//                                                                     columns, and what these leave in odd ones
+// A round is 16 keys for each warp of a team. They are requested a round before they are used, into the registers of those that
+// have been used: to be moved from register to register they would have to be there. The tensor cores multiply them together.
+// With g = lane / 4 and t = lane % 4 a lane has, for i = 0 and 1,
+//   keys 8 i + g, channels 8 t to 8 t + 7, and those 32 further: (16, 64) keys times the query, which is in all columns
+//   values 8 i + 2 t and the next one, channels 8 g to 8 g + 7: (64, 16) channels times the weights, their upper halves in
+//   even columns, and what these leave in odd ones
 template <class T, class Weight> struct tile_attention : block_attention<T, 64, Weight> {
     using base = block_attention<T, 64, Weight>;
     using base::block, base::heads, base::cached, base::has_newest, base::size;
@@ -223,8 +225,8 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
     __device__ int in_cache(int h) const { return h < heads ? cached : 0; }
     __device__ float *part_of(int i) const { return this->outs() + (team * parts + i) * pitch; }
 
-    // The lane's 16 bytes of the keys of a round, or of its values. first: the number of the first one; from: its place. The second ones are of
-    // the key that comes `next` later, or half a head further.
+    // The lane's 16 bytes of the keys of a round, or of its values. first: the number of the first one; from: its place. The
+    // second ones are of the key that comes `next` later, or half a head further.
     template <int next>
     __device__ void request(of_lane &to, const T *cache, int first, unsigned from, int count) const {
         constexpr unsigned to_second = next > 0 ? next * of_key : D / 2 / size;
@@ -369,8 +371,8 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
 
 // ---- the one of a kernel ----
 
-// W: the columns of a warp. Measured: with tiles 124M (W 96) is 5 % slower at position 64, and larger sizes are 7 to 11 % faster at 1000
-// (docs/decode.md).
+// W: the columns of a warp. Measured: with tiles 124M (W 96) is 5 % slower at position 64, and larger sizes are 7 to 11 %
+// faster at 1000 (docs/decode.md).
 template <class T> __host__ __device__ constexpr bool takes_tiles(int D, int W) {
     return sizeof(T) == 2 && D == 64 && W > 96;
 }
@@ -379,8 +381,8 @@ template <class T, class Weight, int W, int fixed_D>
 using attention_for =
     std::conditional_t<takes_tiles<T>(fixed_D, W), tile_attention<T, Weight>, group_attention<T, fixed_D, Weight>>;
 
-// Into x of the projection. An octet has two channels, and each of its lanes the part of a rank. fixed_D: D, or 0 for any; per_unit: of x
-// in digits
+// Into x of the projection. An octet has two channels, and each of its lanes the part of a rank. fixed_D: D, or 0 for any;
+// per_unit: of x in digits
 template <int fixed_D, class T, class Weight>
 __device__ inline void merge_heads(const persistent_block<T, Weight> &block, const half_layer &now, float per_unit) {
     const persistent_task<T, Weight> &task = block.task;

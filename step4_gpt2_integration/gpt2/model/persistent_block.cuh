@@ -1,4 +1,5 @@
-// persistent_block.cuh — what a block of decode_persistent.cu knows: its share of the work, its shared memory, what others send to it
+// persistent_block.cuh — what a block of decode_persistent.cu knows: its share of the work, its shared memory, what others send
+// to it
 #ifndef GPT2_PERSISTENT_BLOCK_CUH
 #define GPT2_PERSISTENT_BLOCK_CUH
 
@@ -23,8 +24,9 @@ template <class T> __device__ inline uint2 words_of(float first, float second) {
     }
 }
 
-// Codes are multiplied as integers (persistent_products.cuh), so x is one, too: x / unit, rounded to 31 bits. Its four digits to the base 256
-// are signed bytes. Adding 128 to the lower three as unsigned bytes, with carries, and then taking 128 from each without, makes them so.
+// Codes are multiplied as integers (persistent_products.cuh), so x is one, too: x / unit, rounded to 31 bits. Its four digits
+// to the base 256 are signed bytes. Adding 128 to the lower three as unsigned bytes, with carries, and then taking 128 from
+// each without, makes them so.
 __device__ inline uint32_t digits_of(float x, float per_unit) {
     constexpr float most = 1 << 30;
     const unsigned bits = (unsigned)__float2int_rn(fminf(fmaxf(x * per_unit, -most), most));
@@ -41,8 +43,8 @@ __device__ inline uint2 two_digits(const uint32_t (&word)[4], int half) {
 }
 constexpr int bytes_of_four = 16; // values of x in digits: a word for each digit
 
-// Two neighbouring values of x in digits, with those of the lane `distance` away: the first two digits of the four values in the first of
-// the two lanes, the last two in the other. All lanes of a warp call.
+// Two neighbouring values of x in digits, with those of the lane `distance` away: the first two digits of the four values in
+// the first of the two lanes, the last two in the other. All lanes of a warp call.
 __device__ inline uint2 digits_of_two(float first, float second, float per_unit, int distance) {
     const bool later = (int)threadIdx.x / distance % 2 == 1;
     const uint32_t mine[2] = {digits_of(first, per_unit), digits_of(second, per_unit)};

@@ -1,7 +1,8 @@
 // persistent_choice.cuh — the choice of the next token in decode_persistent.cu
 //
-//   next_token           the best of each block's rows, then of all blocks'. With a temperature each block turns its logits into weights
-//                        when it knows the best one, and block 0 draws by all of them (sampling.cuh) while the others wait
+//   next_token           the best of each block's rows, then of all blocks'. With a temperature each block turns its logits
+//                        into weights when it knows the best one, and block 0 draws by all of them (sampling.cuh) while the
+//                        others wait
 //
 // So a greedy token costs one exchange of packets, and a sampled one three.
 #ifndef GPT2_PERSISTENT_CHOICE_CUH
@@ -79,8 +80,8 @@ struct draw_task {
     unsigned tag;
 };
 
-// The token that is drawn, for all threads of all blocks. best: the largest logit. A function of its own, because registers are scarce in
-// the kernel's loop.
+// The token that is drawn, for all threads of all blocks. best: the largest logit. A function of its own, because registers are
+// scarce in the kernel's loop.
 __device__ static __noinline__ int draw_together(const draw_task task, float best, draw_scratch *scratch) {
     const choice_settings &settings = *task.choice.settings;
     const gpt2_sampling &by = settings.by;
@@ -126,7 +127,8 @@ __device__ static __noinline__ int draw_together(const draw_task task, float bes
     return token;
 }
 
-// logits: of the block's rows. shared: (2, warps). no_token if a logit is NaN. *good becomes false in all threads if the block has given up.
+// logits: of the block's rows. shared: (2, warps). no_token if a logit is NaN. *good becomes false in all threads if the block
+// has given up.
 template <class T, class Weight>
 __device__ inline int next_token(const persistent_task<T, Weight> &task, const own_choice &own, unsigned tag,
                                  const float *logits, candidate (*shared)[warps], draw_scratch *scratch,

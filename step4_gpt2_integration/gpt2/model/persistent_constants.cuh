@@ -12,8 +12,9 @@ __device__ inline void raise(float *to, float value) {
     atomicMax((int *)to, __float_as_int(value)); // their bits are in order
 }
 
-// to[r] = (sum of W g, sum of W s + bias) over row r of W (rows, C). A warp a row. *most_gain, if not null, becomes at least the largest
-// magnitude of g, and *most, if not null, that of a result of the rows from first_bound on: the norm of a normalised x is at most sqrt(C).
+// to[r] = (sum of W g, sum of W s + bias) over row r of W (rows, C). A warp a row. *most_gain, if not null, becomes at least
+// the largest magnitude of g, and *most, if not null, that of a result of the rows from first_bound on: the norm of a
+// normalised x is at most sqrt(C).
 template <class T>
 __global__ void fold_norm_kernel(float2 *to, const lookup_table<T> weights, const T *gain, const T *shift,
                                  const T *bias, int rows, int C, float *most_gain, float *most, int first_bound) {

@@ -1,17 +1,19 @@
 // persistent_products.cuh — the products of decode_persistent.cu
 //
-//   multiply_whole_rows   QKV, fc and logits: rows of C weights. A warp has the same columns of each, and waits for those columns of x alone.
-//                         It reads the weights into registers before. The warps meet, and four lanes add the sums of a row.
-//   multiply_columns      projection and the MLP's second product: of each row the columns that belong to the cluster's heads, or to its
-//                         hidden values. A warp has 16 rows, or 32, and adds their parts to totals of all clusters.
+//   multiply_whole_rows   QKV, fc and logits: rows of C weights. A warp has the same columns of each, and waits for those
+//                         columns of x alone. It reads the weights into registers before. The warps meet, and four lanes add
+//                         the sums of a row.
+//   multiply_columns      projection and the MLP's second product: of each row the columns that belong to the cluster's heads,
+//                         or to its hidden values. A warp has 16 rows, or 32, and adds their parts to totals of all clusters.
 //
-// In a 16-bit type a lane's 16 bytes of a row are four pairs of columns, and the four registers of a factor of an instruction of the tensor
-// cores (tensor_core.cuh): eight rows of weights fill its 16 rows, the first and the third pair rows 0 to 7, the others rows 8 to 15. The
-// other factor has x in four columns: the upper halves and what they leave, at the first and third pair, and at the second and fourth.
+// In a 16-bit type a lane's 16 bytes of a row are four pairs of columns, and the four registers of a factor of an instruction
+// of the tensor cores (tensor_core.cuh): eight rows of weights fill its 16 rows, the first and the third pair rows 0 to 7, the
+// others rows 8 to 15. The other factor has x in four columns: the upper halves and what they leave, at the first and third
+// pair, and at the second and fourth.
 //
-// Codes are multiplied as they are, as integers (multiply_add_integers), by x in four digits (persistent_block.cuh). A lane's 16 bytes are four
-// times four columns, and x fills all eight columns: the four digits at the first and third four, and at the second and fourth. Sums of
-// integers are exact. So a weight costs fewer instructions than in 16 bits.
+// Codes are multiplied as they are, as integers (multiply_add_integers), by x in four digits (persistent_block.cuh). A lane's
+// 16 bytes are four times four columns, and x fills all eight columns: the four digits at the first and third four, and at the
+// second and fourth. Sums of integers are exact. So a weight costs fewer instructions than in 16 bits.
 #ifndef GPT2_PERSISTENT_PRODUCTS_CUH
 #define GPT2_PERSISTENT_PRODUCTS_CUH
 
@@ -27,8 +29,8 @@ template <class Weight> __device__ inline uint4 weights_at(const Weight *row, in
     return row != nullptr && c < columns ? *(const uint4 *)(row + c) : make_uint4(0, 0, 0, 0);
 }
 
-// Where the lane finds its part of x, from the columns of its weights on: half g % 2 of the first pair, or of the second one; or digit
-// g % 4 of the first four columns, or of the second four.
+// Where the lane finds its part of x, from the columns of its weights on: half g % 2 of the first pair, or of the second one;
+// or digit g % 4 of the first four columns, or of the second four.
 template <class T, class Weight> __device__ inline const char *x_of_lane(const char *x) {
     const int lane = (int)threadIdx.x % warp_size, g = lane / 4, t = lane % 4;
     if constexpr (coded<Weight>) {
@@ -88,7 +90,8 @@ template <class T> __device__ inline float multiply_row(const T *row, const T *x
 
 // ---- rows of C weights ----
 
-// Boxes that are multiplied together, a group, and the rows of the groups that are finished together: at most one for each quad of lanes.
+// Boxes that are multiplied together, a group, and the rows of the groups that are finished together: at most one for each quad
+// of lanes.
 template <class T, class Weight, int W> struct row_batch {
     static constexpr int steps = W / box_columns<Weight>;
     static constexpr int kept = sizeof(T) == 4 ? 1 : steps < kept_steps<W> ? steps : kept_steps<W>;
@@ -171,8 +174,8 @@ template <class T, class Weight, int W> struct row_batch {
         }
     }
 
-    // The sums over the warp's columns to where the lanes that add them look, two of each row: to (warps, sums_pitch). x: of these
-    // columns
+    // The sums over the warp's columns to where the lanes that add them look, two of each row: to (warps, sums_pitch). x: of
+    // these columns
     __device__ void multiply(float *to, const char *x, int C) const {
         const int lane = (int)threadIdx.x % warp_size, warp = (int)threadIdx.x / warp_size, g = lane / 4, t = lane % 4;
         const int columns = C - warp * W - t * vec16<Weight>::size;
@@ -205,8 +208,9 @@ template <class T, class Weight, int W> struct row_batch {
     }
 };
 
-// begin() is called once, when the first rows have been located. aim(value): the target of that row (row_batch.value); finish(value, target,
-// y): y of that row, in all lanes of a quad. All threads call each of them. unit: of x in digits. Returns norm_of_stream.
+// begin() is called once, when the first rows have been located. aim(value): the target of that row (row_batch.value);
+// finish(value, target, y): y of that row, in all lanes of a quad. All threads call each of them. unit: of x in digits. Returns
+// norm_of_stream.
 template <class T, class Weight, int W, class Begin, class Aim, class Finish>
 __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &block, box_reader &reader,
                                              row_batch<T, Weight, W> &batch, const half_layer &now, float unit,
@@ -325,7 +329,8 @@ template <class T, class Weight, int W> struct column_batch {
     }
 };
 
-// Adds x times the part's columns to to[row]. When x has been awaited: await(). The first batch has been loaded. unit: of x in digits
+// Adds x times the part's columns to to[row]. When x has been awaited: await(). The first batch has been loaded. unit: of x in
+// digits
 template <class T, class Weight, int W, class Await>
 __device__ inline void multiply_columns(box_reader &reader, column_batch<T, Weight, W> &batch, const char *x,
                                         float unit, total *to, unsigned *too_large, Await await) {

@@ -7,9 +7,9 @@
 //   keep_norms      the norm warp, which computes both while the others multiply
 //   await_norm      both, for the others
 //
-// A block of each cluster keeps the same columns of the stream. The clusters add parts to two totals of a column: what attention has added to
-// the stream, and what the MLP has. Their sum is the stream: where a step begins, the new embedding less the stream of the step before counts
-// as a part of the MLP's.
+// A block of each cluster keeps the same columns of the stream. The clusters add parts to two totals of a column: what
+// attention has added to the stream, and what the MLP has. Their sum is the stream: where a step begins, the new embedding less
+// the stream of the step before counts as a part of the MLP's.
 #ifndef GPT2_PERSISTENT_STREAM_CUH
 #define GPT2_PERSISTENT_STREAM_CUH
 

@@ -22,8 +22,8 @@ enum { warps = 8, threads = warps * warp_size, octet = 8, octets = threads / oct
 enum { quad = 4, quads = threads / quad, most_clusters = 16 };
 static_assert(most_clusters < most_parts, "a total has a part of each cluster, and one of the embedding");
 
-// Of whole rows up to 32 are multiplied together: a group. Two groups are finished together: a row for each quad of lanes. A product takes
-// eight of the rows, or two times eight. Of boxes of columns up to eight are multiplied together.
+// Of whole rows up to 32 are multiplied together: a group. Two groups are finished together: a row for each quad of lanes. A
+// product takes eight of the rows, or two times eight. Of boxes of columns up to eight are multiplied together.
 enum { groups = 2, group_rows = quads / groups, eights = group_rows / 8, most_boxes = 8 };
 template <class Weight> constexpr int most_boxes_of_rows = group_rows / box_rows<Weight>;
 template <class Weight> constexpr int boxes_of_eight = 8 / box_rows<Weight>;
@@ -51,8 +51,8 @@ struct packet_buffers {
     packet *bases;              // (blocks, 2)     memory_of_peer
     // Of the rows of QKV and fc in each layer, and of the logits: (L, 7C) and (V). fold_norm_kernel
     float2 *constants;
-    // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and a position's as
-    // `hidden`.
+    // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and
+    // a position's as `hidden`.
     layer_bounds *bounds;
     unsigned *failed;     // a wait was in vain
     unsigned *imprecise;  // a value was too large for the totals; the unit of an input in digits too small or too large
@@ -173,8 +173,9 @@ __device__ inline float highest_of_octet(float value) {
     return value;
 }
 
-// Zero, which the compiler does not know. What depends on it is computed where it is needed: in a loop with many phases, values kept from
-// one iteration to the next would fill the registers, and beside this much shared memory the L1 cache is too small for the rest.
+// Zero, which the compiler does not know. What depends on it is computed where it is needed: in a loop with many phases, values
+// kept from one iteration to the next would fill the registers, and beside this much shared memory the L1 cache is too small
+// for the rest.
 __device__ inline int unknown_zero() {
     int zero = 0;
 #if HOPPER_PTX
@@ -205,8 +206,8 @@ __host__ __device__ inline span part_of(int total, int unit, int index, int part
     return {first * unit, (next - first) * unit};
 }
 
-// A cluster has whole heads. Where all have some, those with more heads have fewer hidden values, so that they read as many bytes: a head
-// has 4 D rows or columns of C weights, a hidden value 2.
+// A cluster has whole heads. Where all have some, those with more heads have fewer hidden values, so that they read as many
+// bytes: a head has 4 D rows or columns of C weights, a hidden value 2.
 struct cluster_share {
     span heads, hidden;
 };
@@ -238,7 +239,8 @@ struct block_state {
 template <class T, class Weight> constexpr int row_unit = coded<Weight> ? 4 : 4 / (int)sizeof(T);
 template <class Weight> constexpr int column_unit = coded<Weight> ? 4 : 2;
 
-// A warp has W columns, those beyond C among them: there x is zero. The sizes of W are such that C = 768, 1024, 1280 and 1600 fit.
+// A warp has W columns, those beyond C among them: there x is zero. The sizes of W are such that C = 768, 1024, 1280 and 1600
+// fit.
 template <class Weight> constexpr std::array<int, 4> widths = {96, 128, 160, 224};
 template <> inline constexpr std::array<int, 4> widths<int8_code> = {64, 128, 192, 256};
 
@@ -319,7 +321,8 @@ template <class T> __device__ inline float2 to_floats(two_elements<T> two) {
     return make_float2(to_float(elements[0]), to_float(elements[1]));
 }
 
-// Few bytes, which all blocks need at the same time. A thread of each block requests some lines of one vector into L2, a layer ahead.
+// Few bytes, which all blocks need at the same time. A thread of each block requests some lines of one vector into L2, a layer
+// ahead.
 template <class T> struct vector_prefetch {
     enum { vectors = 4, line = 128 / sizeof(T) };
     const T *of_layers, *last; // in the first layer; for the last matrix, if this block has it

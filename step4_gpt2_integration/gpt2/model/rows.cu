@@ -6,8 +6,8 @@
 // Attention A tile of 128 queries at a time: scores = Q K^T in fp32, from the heads as they lie in qkv; softmax in place, which
 //           leaves the weights in T; out = weights V. Keys behind the tile's last query are not read.
 // Decoding  A thread for each head: its scores, their softmax, and the weighted sum of the values, 16 channels at a time.
-// Bytes     for a tile whose last query is at t: 4 H 128 t written and read twice, 2 H 128 t of weights in 16-bit types; a decoding
-//           step reads the cache once
+// Bytes     for a tile whose last query is at t: 4 H 128 t written and read twice, 2 H 128 t of weights in 16-bit types; a
+//           decoding step reads the cache once
 // Kernels   cache_kernel, softmax_kernel, decode_kernel, layernorm_kernel; cuBLAS multiplies
 #include "gpt2/model/rows.cuh"
 

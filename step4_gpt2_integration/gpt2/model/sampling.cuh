@@ -1,17 +1,19 @@
 // sampling.cuh — draws a token on the device, as gpt2_sampling says (model.h)
 //
 // Purpose   Chosen on the host, each token would wait for a copy of 200 KB of logits and for the exponentials of one processor.
-// Math      w_v = exp((l_v - max l) / temperature), so the likeliest token has 1. The limits put the tokens in order: larger weights first,
-//           of equal ones the smaller id. Each limit, and then the draw, is a search: where does the running number of tokens, or the
-//           running sum of weights, reach a value?
-//               top-k   K tokens           top-p   p times the sum of those            draw   random times the sum of what is left
+// Math      w_v = exp((l_v - max l) / temperature), so the likeliest token has 1. The limits put the tokens in order: larger
+//           weights first, of equal ones the smaller id. Each limit, and then the draw, is a search: where does the running
+//           number of tokens, or the running sum of weights, reach a value?
+//               top-k   K tokens
+//               top-p   p times the sum of those
+//               draw    random times the sum of what is left
 //           Sums are of integers, which have the same result in every order. So a draw is the same from run to run.
-// Bytes     The weights from L2, 4 V bytes each time that they are read: once for a draw among all; with limits a second time to find those
-//           that matter, and no more than these two times if there are at most `most_listed` of them.
-// Kernel    One block. A token's key has its weight and its id, so that the order of keys is that of the tokens. A search fixes 8 bits of
-//           the key at a time: a histogram of the tokens whose upper bits are fixed, and the digit in which the value is reached. It
-//           begins with the first bit in which keys that matter differ, so that threads seldom add to the same sum. As soon as few
-//           enough tokens are left, it reads them from a list in shared memory.
+// Bytes     The weights from L2, 4 V bytes each time that they are read: once for a draw among all; with limits a second time
+//           to find those that matter, and no more than these two times if there are at most `most_listed` of them.
+// Kernel    One block. A token's key has its weight and its id, so that the order of keys is that of the tokens. A search fixes
+//           8 bits of the key at a time: a histogram of the tokens whose upper bits are fixed, and the digit in which the value
+//           is reached. It begins with the first bit in which keys that matter differ, so that threads seldom add to the same
+//           sum. As soon as few enough tokens are left, it reads them from a list in shared memory.
 #ifndef GPT2_SAMPLING_CUH
 #define GPT2_SAMPLING_CUH
 
@@ -68,8 +70,8 @@ struct draw_scratch {
     } found;
 };
 
-// *sum += value, in shared memory. Shared memory adds 32 bits in one instruction. An addition of 64 bits is a loop of compare-and-swap there,
-// in which threads with the same sum succeed one after the other.
+// *sum += value, in shared memory. Shared memory adds 32 bits in one instruction. An addition of 64 bits is a loop of
+// compare-and-swap there, in which threads with the same sum succeed one after the other.
 __device__ inline void add_to_sum(uint2 *sum, uint64_t value) {
     const unsigned lower = (unsigned)value, carry = atomicAdd(&sum->x, lower) > ~lower;
     atomicAdd(&sum->y, (unsigned)(value >> 32) + carry);
@@ -190,8 +192,8 @@ template <int threads, class Meet> struct block_draw {
         uint64_t key, sum;
     };
 
-    // From the upper keys down. need: from 1 to the value of all keys from `least` up. If those through the place are few, they alone are
-    // in the list afterwards.
+    // From the upper keys down. need: from 1 to the value of all keys from `least` up. If those through the place are few, they
+    // alone are in the list afterwards.
     __device__ place search(uint64_t need, bool by_weight) {
         const uint64_t from = least, range = key_of(1.0f, 0) - from;
         const int listed_before = listed;
@@ -234,7 +236,8 @@ template <int threads, class Meet> struct block_draw {
         return max((uint64_t)1, min((uint64_t)ceil(top_p * (double)all), all));
     }
 
-    // Leaves out the tokens that no limit needs: of a few bounds the largest with enough tokens above it. Returns the sum of all weights.
+    // Leaves out the tokens that no limit needs: of a few bounds the largest with enough tokens above it. Returns the sum of
+    // all weights.
     __device__ uint64_t narrow(int top_k, double top_p) {
         constexpr int bounds = 8;
         const auto bits_of_bound = [](int i) { return (127u - 2u * (unsigned)(i + 1)) << 23; }; // of 2^(-2 (i + 1))

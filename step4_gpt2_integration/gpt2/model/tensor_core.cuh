@@ -13,7 +13,8 @@
 //   acc (16, 8)           (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 // A register of int8 holds four neighbours in place of two, 4t to 4t + 3.
 //
-// The instructions exist from sm_80 on, which the caller checks. The CPU backend models them, slowly; there only tests choose them.
+// The instructions exist from sm_80 on, which the caller checks. The CPU backend models them, slowly; there only tests choose
+// them.
 #ifndef GPT2_TENSOR_CORE_CUH
 #define GPT2_TENSOR_CORE_CUH
 

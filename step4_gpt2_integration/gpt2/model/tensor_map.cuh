@@ -10,8 +10,8 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
-// sizes, box: elements, of the innermost dimension first. strides: bytes from an element to the next, of the other three; each a multiple
-// of 16. What lies outside the tensor arrives as zeros, and is not written.
+// sizes, box: elements, of the innermost dimension first. strides: bytes from an element to the next, of the other three; each
+// a multiple of 16. What lies outside the tensor arrives as zeros, and is not written.
 template <class T>
 int describe_tensor(CUtensorMap *map, const T *tensor, const std::array<cuuint64_t, 4> &sizes,
                     const std::array<cuuint64_t, 3> &strides, const std::array<cuuint32_t, 4> &box,

@@ -3,8 +3,8 @@
 // A total is a word of 64 bits. Its upper 59 bits count 2^-36, and its lower 5 bits the parts. So a part is added by one atomic
 // instruction, and a reader that finds as many parts as it expects has their sum. Sums of integers are the same in any order.
 //
-// A total is not cleared between sums: all of this is modulo 2^64, and readers know how many parts there were before. A part of the next sum
-// may be added when it depends on results of all readers of this one.
+// A total is not cleared between sums: all of this is modulo 2^64, and readers know how many parts there were before. A part of
+// the next sum may be added when it depends on results of all readers of this one.
 #ifndef GPT2_TOTALS_CUH
 #define GPT2_TOTALS_CUH
 
@@ -36,7 +36,8 @@ __device__ inline total load_total(const total *from) {
     return *(const volatile total *)from;
 }
 
-// values[i] = the pair of totals at address(i) less `expected`, the number of all their parts, when they have so many. Waits as await_pairs.
+// values[i] = the pair of totals at address(i) less `expected`, the number of all their parts, when they have so many. Waits as
+// await_pairs.
 template <int most, class Address>
 __device__ inline void await_totals(total (&values)[most][2], Address address, unsigned expected,
                                     const block_flags *flags) {

@@ -5,14 +5,14 @@
 // Backward   Each step undoes one of the forward pass, in reverse order. `stream` is the gradient of the residual stream. For a
 //            sub-layer y = f(LayerNorm(x)) with out = x + y it becomes dx = dout + LayerNorm'(f'(dout)), which is one kernel,
 //            residual_layernorm_backward. matmul.cuh has the gradients of a linear layer.
-// Epilogues  With fused attention, GELU and its gradient are in the epilogues of the MLP's products (matmul.cuh). A branch is added to
-//            the stream by the LayerNorm: in the epilogue of its product the sum costs as much as it saves.
+// Epilogues  With fused attention, GELU and its gradient are in the epilogues of the MLP's products (matmul.cuh). A branch is
+//            added to the stream by the LayerNorm: in the epilogue of its product the sum costs as much as it saves.
 // Bytes      Forward: those of block.cu, and GELU reads another tensor than it writes. Backward, per block: the weights are read
 //            twice, and their fp32 gradients, 4 bytes an element, are read and written; the kept activations are read.
 // Operations The backward pass has twice those of the forward pass, because each product has two gradients. With recompute it
 //            has three times as many.
-// Dropout    A branch is masked in place before it is added, and its gradient, masked, is in the memory of the branch: the stream's
-//            gradient is needed without the mask too. Masks are computed again wherever they are needed (dropout.cuh).
+// Dropout    A branch is masked in place before it is added, and its gradient, masked, is in the memory of the branch: the
+//            stream's gradient is needed without the mask too. Masks are computed again wherever they are needed (dropout.cuh).
 // Order      Every sum has a fixed order, so two passes over the same tokens give the same bits.
 #include "gpt2/model/training.cuh"
 
@@ -301,8 +301,8 @@ static int end_backward(gpt2_device &device, const kernel_table &kernels, traini
                                                            t.end.mean, t.end.rstd, N, C, device.stream);
 }
 
-// dx (N, C) from dout (N, OC), and the gradients of both parameters. dbias: null where another kernel computes it. before: x is GELU of
-// it, and dx its gradient.
+// dx (N, C) from dout (N, OC), and the gradients of both parameters. dbias: null where another kernel computes it. before: x is
+// GELU of it, and dx its gradient.
 template <class T>
 static int linear_backward(gpt2_device &device, training<T> &t, T *dx, float *dweight, float *dbias, const T *dout,
                            const T *x, const T *weight, int N, int C, int OC, const T *before = nullptr) {
@@ -370,8 +370,8 @@ template <class T> static int add_losses(gpt2_device &device, training<T> &t, in
     return cudaGetLastError();
 }
 
-// Before a pass that replaces the gradients: those that are sums of several kernels' become zeros. Each of the others is the result of
-// one product, which then overwrites it.
+// Before a pass that replaces the gradients: those that are sums of several kernels' become zeros. Each of the others is the
+// result of one product, which then overwrites it.
 template <class T> static int clear_sums(gpt2_device &device, training<T> &t) {
     const gpt2_config &config = t.all.config;
     const int64_t matrices = flat_matrices(config), all = flat_offset(config, GPT2_TENSORS, 0);

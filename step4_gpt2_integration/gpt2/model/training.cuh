@@ -15,7 +15,8 @@
 #include "gpt2/model/block.cuh"
 #include "gpt2/model/params.cuh"
 
-// The offset of a tensor in the flat layout, in elements; wte and an untied head have Vp rows. GPT2_TENSORS: the length of the whole array.
+// The offset of a tensor in the flat layout, in elements; wte and an untied head have Vp rows. GPT2_TENSORS: the length of the
+// whole array.
 int64_t flat_offset(const gpt2_config &config, gpt2_tensor tensor, int layer);
 int64_t flat_matrices(const gpt2_config &config); // elements before the first vector
 
@@ -55,23 +56,23 @@ template <class T> struct training {
     double *loss;            // (1)        summed over all tokens since it was zeroed
 };
 
-// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute, replaces, dropout and padding. Weights and gradients
-// become zeros.
+// The caller has set all.config, batch, prompt (T of a sequence) and forms, recompute, replaces, dropout and padding. Weights
+// and gradients become zeros.
 template <class T> int training_allocate(training<T> &t);
 template <class T> void training_free(training<T> &t);
 
 // ---- passes over B * T tokens (all.work.tokens), with targets (all.work.targets) ----
 
 // Is told during a backward pass which gradients the stream has then computed: of layer L-1 first, all matrices at
-// flat_offset(GPT2_QKVW, layer) and after it; at the end, with layer -1, all gradients. The token embedding's are among the last, because
-// a tied one is both the first and the last product.
+// flat_offset(GPT2_QKVW, layer) and after it; at the end, with layer -1, all gradients. The token embedding's are among the
+// last, because a tied one is both the first and the last product.
 struct gradient_listener {
     int (*ready)(void *context, int layer); // returns a status
     void *context;
 };
 
-// Adds the losses to *loss, and scale times the gradients of their sum to the gradients. tokens: all.work.tokens on the host, which
-// sorts the rows by token while the device computes. drop: the masks of this pass. listener: null for none.
+// Adds the losses to *loss, and scale times the gradients of their sum to the gradients. tokens: all.work.tokens on the host,
+// which sorts the rows by token while the device computes. drop: the masks of this pass. listener: null for none.
 template <class T>
 int training_gradients(gpt2_device &device, const kernel_table &kernels, training<T> &t, float scale,
                        const int32_t *tokens, int B, int T_, const dropout &drop, const gradient_listener *listener);

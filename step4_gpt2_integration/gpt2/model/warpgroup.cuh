@@ -1,12 +1,13 @@
 // warpgroup.cuh — the PTX of Hopper's asynchronous units: tile copies (TMA) and warpgroup products (wgmma)
 //
 //   copy_box_in, copy_box_out    a box of a 4-dimensional tensor between memory and shared memory, by the copy engine
-//   multiply_keys, multiply_values   acc (64, N) += a (64, 16) b (16, N) by the 128 threads of a warpgroup, asynchronously; N is 64 or 128
+//   multiply_keys, multiply_values   acc (64, N) += a (64, 16) b (16, N) by the 128 threads of a warpgroup, asynchronously; N
+//                                    is 64 or 128
 //   give_registers, take_registers   registers go from one warpgroup of a block to another
 //
 // A tile in shared memory has columns of 64 16-bit elements, one after the other. A row of a column is 128 bytes, 8 chunks of 16.
-// Chunk c of row r is stored at place c ^ (r % 8): the 128-byte swizzle that the copy engine writes and wgmma reads. So one chunk of
-// eight rows lies in different banks.
+// Chunk c of row r is stored at place c ^ (r % 8): the 128-byte swizzle that the copy engine writes and wgmma reads. So one
+// chunk of eight rows lies in different banks.
 //
 // Warp w of a warpgroup has rows 16 w to 16 w + 15 of a and of acc, each held as by mma.sync (tensor_core.cuh).
 //
@@ -84,7 +85,8 @@ __device__ inline void store_matrices(void *row, const uint32_t (&registers)[4])
 
 // ---- products ----
 
-// A tile in shared memory as wgmma is told of it: where it is, 1024 bytes from eight rows to the next eight, swizzled by 128 bytes.
+// A tile in shared memory as wgmma is told of it: where it is, 1024 bytes from eight rows to the next eight, swizzled by 128
+// bytes.
 // column_bytes: from a column to the next. Only a product that reads two columns of a transposed factor uses it.
 __device__ inline uint64_t describe(const void *tile, unsigned column_bytes = 16) {
     return (uint64_t)(address(tile) >> 4) | (uint64_t)(column_bytes >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
@@ -109,7 +111,8 @@ template <int N> __device__ inline void pin(float (&d)[N]) {
     for (int i = 0; i < N; i++) { asm volatile("" : "+f"(d[i])::"memory"); }
 }
 
-// d (64, n), n / 2 registers of a thread: (+)= a, 4 registers, times n rows or, transposed, n channels of a tile in shared memory.
+// d (64, n), n / 2 registers of a thread: (+)= a, 4 registers, times n rows or, transposed, n channels of a tile in shared
+// memory.
 // more: 0: d is overwritten. The operands of the text are numbered: d, then a, b and more.
 #define PRODUCT(type, transposed, n, d_text, a_text, b_text, more_text, ...)                                           \
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, " more_text ", 0;\n\t"                                          \

@@ -1,6 +1,7 @@
 // warpgroup_tiles.cuh — the tiles of attention on Hopper: 64 rows of a head of 64 channels, or 128 of 128, 16-bit elements
 //
-//   describe_heads    a tensor (B, T, heads, D) for the copy engine, in boxes of 64 channels; describe_heads_at: with other strides
+//   describe_heads    a tensor (B, T, heads, D) for the copy engine, in boxes of 64 channels; describe_heads_at: with other
+//                     strides
 //   copy_tile_in, copy_tile_out   a tile, box by box
 //   place_of          the head of a block, in an order that keeps a section of heads in L2
 #ifndef GPT2_WARPGROUP_TILES_CUH
@@ -64,8 +65,8 @@ __device__ inline void copy_tile_out(const CUtensorMap *to, const char *from, in
 
 #endif
 
-// A tensor of heads of D channels as the copy engine sees it: in boxes of 64 channels of `rows` rows of one head. head, row, sequence:
-// the elements from one to the next.
+// A tensor of heads of D channels as the copy engine sees it: in boxes of 64 channels of `rows` rows of one head. head, row,
+// sequence: the elements from one to the next.
 template <class T>
 int describe_heads_at(CUtensorMap *map, const T *tensor, int B, int T_, int heads, int64_t head, int64_t row,
                       int64_t sequence, int D = channels, int rows = tile) {

@@ -1,15 +1,16 @@
 // weight_ring.cuh — the weights of a decoding step, streamed through a ring in shared memory by warps of their own
 //
-// A block reads fixed parts of each matrix, box by box: four whole rows, or 64 bytes of each of its rows. In a 16-bit type both have as many
-// bytes, and a place of the ring holds either. So it is with eight rows of codes of 8 bits. The order of a step's boxes is fixed: it depends
-// on no result.
+// A block reads fixed parts of each matrix, box by box: four whole rows, or 64 bytes of each of its rows. In a 16-bit type both
+// have as many bytes, and a place of the ring holds either. So it is with eight rows of codes of 8 bits. The order of a step's
+// boxes is fixed: it depends on no result.
 //
-// A streaming thread requests a box by one instruction, and the copy engine (TMA) fetches it. Two mbarriers belong to a place: `full`
-// says that its box is there, and `empty` that it has been read, so that another may take its place. The threads run ahead until the ring
-// is full, but only so many boxes are being copied at a time: results of other blocks would queue behind more.
+// A streaming thread requests a box by one instruction, and the copy engine (TMA) fetches it. Two mbarriers belong to a place:
+// `full` says that its box is there, and `empty` that it has been read, so that another may take its place. The threads run
+// ahead until the ring is full, but only so many boxes are being copied at a time: results of other blocks would queue behind
+// more.
 //
-// In its place a box has columns of 64 bytes, one after the other. So eight lanes that read 16 bytes each, four of a row and four of the
-// next, find them in different banks.
+// In its place a box has columns of 64 bytes, one after the other. So eight lanes that read 16 bytes each, four of a row and
+// four of the next, find them in different banks.
 //
 // From sm_90 on. The CPU backend has no ring: its products read the weights where they are.
 #ifndef GPT2_WEIGHT_RING_CUH
@@ -171,9 +172,10 @@ struct ring_writer {
 };
 #endif
 
-// By one thread of each streaming warp: it returns when all its boxes of all steps have been read, or when the block has finished, and no
-// copy of them is on its way. It sees when the block waits for too long.
-// parts: (kinds), in shared memory. failed: wait_limit. begin_layer(layer) is called before the boxes of a layer, or of the last matrix
+// By one thread of each streaming warp: it returns when all its boxes of all steps have been read, or when the block has
+// finished, and no copy of them is on its way. It sees when the block waits for too long.
+// parts: (kinds), in shared memory. failed: wait_limit. begin_layer(layer) is called before the boxes of a layer, or of the
+// last matrix
 template <class T, class Begin>
 __device__ void stream_weights(const ring_memory &ring, int warp, const matrix_part<T> *parts, const weight_maps &maps,
                                int layers, int steps, block_flags *flags, unsigned *failed, Begin begin_layer) {
@@ -221,8 +223,8 @@ struct box_reader {
         __syncwarp();
     }
 
-    // Row `row` of the box that comes i boxes after the next one, in its first column of 64 bytes. Of whole rows the next column comes
-    // box_rows<T> rows later.
+    // Row `row` of the box that comes i boxes after the next one, in its first column of 64 bytes. Of whole rows the next
+    // column comes box_rows<T> rows later.
     template <class T> __device__ const T *row_of(int i, int row) const {
         return (const T *)(ring.boxes + next.after(i, ring.places).index * ring.bytes + row * column_bytes);
     }

@@ -1,7 +1,7 @@
 /* arguments.h — options from a table: getopt_long parses them, --help lists them.
  *
- * A command has the rows of a table that name it. --option VALUE and --option=VALUE are the same; an abbreviation is accepted where it
- * is unambiguous; -- ends the options. Every command also has -h, --help and --version.
+ * A command has the rows of a table that name it. --option VALUE and --option=VALUE are the same; an abbreviation is accepted
+ * where it is unambiguous; -- ends the options. Every command also has -h, --help and --version.
  */
 #ifndef GPT2_PROGRAM_ARGUMENTS_H
 #define GPT2_PROGRAM_ARGUMENTS_H

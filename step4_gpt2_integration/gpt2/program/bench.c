@@ -2,7 +2,8 @@
  *
  * A cell is warmed up, then measured for --seconds. Decoding is measured twice: with a wait after each step, which gives the
  * latency that a reader of the text sees, and with queued steps, which gives tokens/s and energy. A cell that cannot be measured,
- * for lack of memory or context, is a row with the reason. So is one that fails; then the command fails, too, after the last row. */
+ * for lack of memory or context, is a row with the reason. So is one that fails; then the command fails, too, after the last
+ * row. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -110,7 +111,8 @@ static bool measure_prompts(struct bench *bench, struct runner *r, struct figure
     return true;
 }
 
-/* A fused step has LayerNorm inside its products, which multiply codes by activations of the type. All other steps have a stage for it. */
+/* A fused step has LayerNorm inside its products, which multiply codes by activations of the type. All other steps have a stage
+ * for it. */
 static void listen(void *context, const char *stage, int layer) {
     struct runner *r = context;
     (void)layer;

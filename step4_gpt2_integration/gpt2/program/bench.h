@@ -26,8 +26,9 @@ struct numbers {
 bool numbers_parse(struct numbers *numbers, const char *option, const char *text, int least, int most,
                    struct gpt2_error *error);
 
-/* All cells, sorted by size, then by type, so that weights are made once for each. Cells that do not fit the context are listed too;
- * bench reports why they are not measured. The caller frees *cells. model: the sizes of --model, or null for those of --sizes. */
+/* All cells, sorted by size, then by type, so that weights are made once for each. Cells that do not fit the context are listed
+ * too; bench reports why they are not measured. The caller frees *cells. model: the sizes of --model, or null for those of
+ * --sizes. */
 bool plan(struct cell **cells, int *count, const struct options *options, const struct gpt2_config *model,
           struct gpt2_error *error);
 
@@ -43,8 +44,8 @@ double cell_bytes(const struct cell *cell);
  * than a second are not meaningful. */
 bool energy_read(double *joules);
 
-/* The quantile p (0 to 1) of a sample, interpolated linearly between neighbours, as numpy and Excel do. values: (count), count >= 1;
- * they are sorted in place. */
+/* The quantile p (0 to 1) of a sample, interpolated linearly between neighbours, as numpy and Excel do. values: (count), count
+ * >= 1; they are sorted in place. */
 double quantile(double *values, int count, double p);
 
 struct figures {

@@ -1,10 +1,11 @@
-/* check.c — gpt2 check: compares the hidden states of two kernel sets, or of a set and float64, on one prompt, stage by stage: in
- * one pass over the prompt, and when its second half is decoded token by token. check_dump.c compares with a dump of another
+/* check.c — gpt2 check: compares the hidden states of two kernel sets, or of a set and float64, on one prompt, stage by stage:
+ * in one pass over the prompt, and when its second half is decoded token by token. check_dump.c compares with a dump of another
  * implementation.
  *
- * The difference of a stage is that of its worst row: the length of the row's difference over the length of the row. This measure is
- * comparable across stages and sizes. The largest difference of an element is not: in 16 bits, one element of thousands is always
- * far off by rounding. The first stage past the tolerance names the cause; the stages after it inherit its error. */
+ * The difference of a stage is that of its worst row: the length of the row's difference over the length of the row. This
+ * measure is comparable across stages and sizes. The largest difference of an element is not: in 16 bits, one element of
+ * thousands is always far off by rounding. The first stage past the tolerance names the cause; the stages after it inherit its
+ * error. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* check_dump.c — gpt2 check --against DUMP: the program compared with another implementation of the same weights.
  *
- * The dump is written by tools/hf/reference.py. It is a safetensors file with the other implementation's results in float64 and in
- * float32:
+ * The dump is written by tools/hf/reference.py. It is a safetensors file with the other implementation's results in float64 and
+ * in float32:
  *   tokens (N), lengths (B)             the tokens of B prompts, one prompt after the other
  *   float64.LAYER.STAGE (N, columns)    a hidden state; stages and layers are those of gpt2_observe, and "decoded logits"
  *   float32.LAYER.STAGE (N, columns)
@@ -11,8 +11,8 @@
  * The prompts go through the model three times: in one padded batch, where every hidden state is compared; token by token through
  * the cache; and as the beginnings of greedy texts.
  *
- * The error of a stage is |ours - float64| / |float64| over all its rows, where | | is the length of a vector. It is compared with
- * the error of the other implementation's float32. */
+ * The error of a stage is |ours - float64| / |float64| over all its rows, where | | is the length of a vector. It is compared
+ * with the error of the other implementation's float32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

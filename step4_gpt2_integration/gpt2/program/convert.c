@@ -1,7 +1,7 @@
 /* convert.c — gpt2 convert: writes a model and its tokenizer in the other format; gpt2 quantize: with its matrices in 8 bits.
  *
- * All files are written to a folder beside the destination and moved when the last one is complete. A conversion that fails leaves
- * no files, and existing ones stay. */
+ * All files are written to a folder beside the destination and moved when the last one is complete. A conversion that fails
+ * leaves no files, and existing ones stay. */
 #define _GNU_SOURCE
 #include <cjson/cJSON.h>
 #include <errno.h>

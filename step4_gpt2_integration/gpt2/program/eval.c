@@ -1,10 +1,11 @@
 /* eval.c — gpt2 eval: how well the model predicts a text. Files of examples: eval_examples.c.
  *
- * Without --stride the text is cut into consecutive windows of T inputs. Every token but the very first is predicted once, from the
- * tokens before it in its window.
+ * Without --stride the text is cut into consecutive windows of T inputs. Every token but the very first is predicted once, from
+ * the tokens before it in its window.
  *
- * With --stride N the windows are those of Hugging Face's "Perplexity of fixed-length models": T tokens each, of which each but the
- * first is predicted; each window begins N tokens after the one before it, and predicts only the tokens past that one's end.
+ * With --stride N the windows are those of Hugging Face's "Perplexity of fixed-length models": T tokens each, of which each but
+ * the first is predicted; each window begins N tokens after the one before it, and predicts only the tokens past that one's
+ * end.
  *
  * Perplexity is exp(mean loss). Bits per byte are comparable across tokenizers. */
 #include <errno.h>
@@ -94,13 +95,14 @@ static bool consecutive(struct evaluation *e, int B, int T, struct gpt2_error *e
 
 /* ---- overlapping windows ---- */
 
-/* The targets of a window of `length` tokens, of which the last `own` are not in the one before it. The first token has no target. */
+/* The targets of a window of `length` tokens, of which the last `own` are not in the one before it. The first token has no
+ * target. */
 static void mask_targets(int32_t *targets, const int32_t *tokens, int length, int own) {
     for (int i = 1; i < length; i++) { targets[i - 1] = i >= length - own ? tokens[i] : -1; }
 }
 
-/* The recipe takes the mean loss of a window `own` - 1 times, because it counts the first token as never predicted; past the first
- * window, where windows overlap, it is. */
+/* The recipe takes the mean loss of a window `own` - 1 times, because it counts the first token as never predicted; past the
+ * first window, where windows overlap, it is. */
 static void add_window(struct evaluation *e, const float *losses, int length, int own) {
     int first = length > own ? length - own : 1;
     double sum = 0.0;

@@ -1,11 +1,11 @@
 /* eval_examples.c — gpt2 eval on files of examples: JSON lines, each an object.
  *
  * --choices     {"ctx": TEXT, "endings": [TEXT, ...], "label": NUMBER}, the form of HellaSwag. Which ending is the likeliest? The
- *               score of an ending, after ctx and a space, is the sum of log p over its tokens. acc is the share of examples whose
- *               right ending has the highest score. acc_norm divides each score by the ending's number of characters first, so
- *               that short endings have no advantage.
- * --last-word   {"text": TEXT}, the form of LAMBADA. Is the last word the likeliest? The word and the space before it are predicted
- *               from the rest. acc is the share of words of which every token is the likeliest one. perplexity is
+ *               score of an ending, after ctx and a space, is the sum of log p over its tokens. acc is the share of examples
+ *               whose right ending has the highest score. acc_norm divides each score by the ending's number of characters
+ *               first, so that short endings have no advantage.
+ * --last-word   {"text": TEXT}, the form of LAMBADA. Is the last word the likeliest? The word and the space before it are
+ *               predicted from the rest. acc is the share of words of which every token is the likeliest one. perplexity is
  *               exp(mean of -log p(word)), where p(word) is the product over the word's tokens. */
 #define _GNU_SOURCE
 #include <cjson/cJSON.h>
@@ -99,8 +99,8 @@ static struct scored_sequence *append(struct scored_sequences *all, struct gpt2_
     return &all->at[all->count++];
 }
 
-/* Appends a sequence. An empty beginning becomes <|endoftext|>. A beginning that is too long for the model loses its first tokens.
- * False also when the end alone is too long. */
+/* Appends a sequence. An empty beginning becomes <|endoftext|>. A beginning that is too long for the model loses its first
+ * tokens. False also when the end alone is too long. */
 static bool scored_sequences_add(struct scored_sequences *all, struct session *session, const char *beginning,
                                  size_t size, const char *end, const char *where, struct gpt2_error *error) {
     static const char document[] = "<|endoftext|>";

@@ -1,6 +1,8 @@
-/* generate.c — gpt2 generate: continues each prompt. One prompt is streamed; the texts of several are printed at the end, in order.
+/* generate.c — gpt2 generate: continues each prompt. One prompt is streamed; the texts of several are printed at the end, in
+ * order.
  *
- * Of a model that is divided among ranks (ranks.h) each rank makes the same passes, chooses the same tokens and takes the same decisions. */
+ * Of a model that is divided among ranks (ranks.h) each rank makes the same passes, chooses the same tokens and takes the same
+ * decisions. */
 #include "generate.h"
 
 #include <stdlib.h>
@@ -184,7 +186,8 @@ static bool all_done(const struct generation *g) {
     return true;
 }
 
-/* The first rank writes, which a slow terminal may delay: the others wait for it without a limit. Every rank calls both, before and after.
+/* The first rank writes, which a slow terminal may delay: the others wait for it without a limit. Every rank calls both, before
+ * and after.
  * steps: becomes the first rank's. */
 static void begin_writing(const struct generation *g) {
     if (g->group.rank > 0) { gpt2_collective_limit(&g->group, 0.0); }

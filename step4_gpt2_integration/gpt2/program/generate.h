@@ -13,8 +13,8 @@ struct prompts {
     int count;
 };
 
-/* Texts of the command line, files, standard input for -; without any, one empty prompt. From a file or standard input one newline at
- * the end is left out. False: a file that cannot be read; standard input twice. */
+/* Texts of the command line, files, standard input for -; without any, one empty prompt. From a file or standard input one
+ * newline at the end is left out. False: a file that cannot be read; standard input twice. */
 bool prompts_read(struct prompts *prompts, const struct options *options, struct gpt2_error *error);
 void prompts_close(struct prompts *prompts);
 

@@ -5,7 +5,8 @@
 
 #include "generate.h"
 
-/* A JSON string of UTF-8 text, which may hold any character, also U+0000, which cJSON's own strings cannot. NULL: out of memory. */
+/* A JSON string of UTF-8 text, which may hold any character, also U+0000, which cJSON's own strings cannot. NULL: out of
+ * memory. */
 static char *json_string(const struct gpt2_text *text) {
     char *to = malloc(6 * text->size + 3), *at = to;
     if (to == NULL) { return NULL; }

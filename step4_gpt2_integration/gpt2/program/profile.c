@@ -92,8 +92,8 @@ static bool write_trace(const struct profile *profiles, const char *path, struct
 
 /* ---- the drawing: the stages of a pass as a graph for Graphviz ---- */
 
-/* The traffic of a stage. in, out, aside: activations read, passed on, and written to the cache or copied, in N C elements. weights:
- * in C C elements. scores_in, scores_out: scores read and passed on, in B H T T elements. */
+/* The traffic of a stage. in, out, aside: activations read, passed on, and written to the cache or copied, in N C elements.
+ * weights: in C C elements. scores_in, scores_out: scores read and passed on, in B H T T elements. */
 static const struct traffic {
     const char *stage;
     double in, out, aside, weights, scores_in, scores_out;
@@ -279,9 +279,9 @@ static void put_graph(struct text *text, int number, const struct profile *profi
     put(text, "  }\n");
 }
 
-/* Writes a digraph for Graphviz. A node for each stage, in the order of the launches, has its microseconds, the bytes that must be
- * read and written once, and their quotient as GB/s. A darker node has a larger share of the time. All blocks are drawn as one,
- * with means. bytes: of an element. */
+/* Writes a digraph for Graphviz. A node for each stage, in the order of the launches, has its microseconds, the bytes that must
+ * be read and written once, and their quotient as GB/s. A darker node has a larger share of the time. All blocks are drawn as
+ * one, with means. bytes: of an element. */
 static bool draw(const struct profile *profiles, int count, const struct gpt2_config *config, int bytes,
                  const char *path, struct gpt2_error *error) {
     struct text text = {.error = error};

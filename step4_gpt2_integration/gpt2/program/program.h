@@ -38,9 +38,9 @@ enum arguments_result options_parse(struct options *options, int count, char **w
  * with the course under that name (tiny, also typed as gpt2/tiny), else what was given. */
 const char *model_path(const char *given);
 
-/* Where *path is the folder of a run of gpt2 train: replaces it by that of the run's latest checkpoint, or of its best one. Any other
- * path stays. False: the run has no such checkpoint; `best` and no run. option: that names the path, for the message. The new path is
- * valid until the next call. */
+/* Where *path is the folder of a run of gpt2 train: replaces it by that of the run's latest checkpoint, or of its best one. Any
+ * other path stays. False: the run has no such checkpoint; `best` and no run. option: that names the path, for the message. The
+ * new path is valid until the next call. */
 bool run_checkpoint(const char **path, const char *option, bool best, struct gpt2_error *error);
 
 /* ---- shared by the commands ---- */
@@ -62,8 +62,9 @@ bool parse_form(enum gpt2_form *form, enum gpt2_form last, const char *option, c
 bool model_settings(struct gpt2_model_options *settings, const struct options *options,
                     const struct kernel_table *kernels, struct gpt2_error *error);
 
-/* The scheme in which the matrices of weights or of a source are on the device. On the CPU backend GPT2_PLAIN, unless --decode names a form
- * or activations are in 8 bits, too: codes save bytes, and there decoding them takes longer than reading the bytes. */
+/* The scheme in which the matrices of weights or of a source are on the device. On the CPU backend GPT2_PLAIN, unless --decode
+ * names a form or activations are in 8 bits, too: codes save bytes, and there decoding them takes longer than reading the
+ * bytes. */
 enum gpt2_scheme scheme_on_device(const struct gpt2_weights *weights, const struct options *options);
 
 /* --temperature and the limits of draws. False: limits without a temperature. */
@@ -85,16 +86,17 @@ bool session_start(struct session *session, const struct options *options, const
 void session_stop(struct session *session); /* closes the model and its kernels; weights and tokenizer stay open */
 void session_close(struct session *session);
 
-/* The labs teach GPT-2's GELU alone. Tells on standard error that a learner's set lacks the model's activation (model/activation.cuh). */
+/* The labs teach GPT-2's GELU alone. Tells on standard error that a learner's set lacks the model's activation
+ * (model/activation.cuh). */
 void note_activation(const struct gpt2_config *config, const struct kernel_choice *kernels);
 
-/* Does this token end a text? By the model's eos_token_id; where it names none, <|endoftext|> does. session_end_token: the first of
- * these that the model can choose, -1: none. */
+/* Does this token end a text? By the model's eos_token_id; where it names none, <|endoftext|> does. session_end_token: the
+ * first of these that the model can choose, -1: none. */
 bool session_ends_at(const struct session *session, int token);
 int session_end_token(const struct session *session);
 
-/* *path: the tokenizer of a model, in a new string. In this order: `given`; NAME_tokenizer.bin beside NAME.bin; the model's folder,
- * if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
+/* *path: the tokenizer of a model, in a new string. In this order: `given`; NAME_tokenizer.bin beside NAME.bin; the model's
+ * folder, if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
 bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
 
 /* Prints a note for each file of the learner that is newer than what was built from it (stale.c). */

@@ -11,8 +11,8 @@ struct stop_search {
     struct gpt2_text held; /* the longest end of the text that begins a stop */
 };
 
-/* Adds bytes to the text. Appends to *passed what can be no part of a stop. *found: the stop that is complete, or NULL. The first to
- * be complete ends the text; of several, the longest. Nothing of it, and nothing after it, is passed. */
+/* Adds bytes to the text. Appends to *passed what can be no part of a stop. *found: the stop that is complete, or NULL. The
+ * first to be complete ends the text; of several, the longest. Nothing of it, and nothing after it, is passed. */
 bool stop_push(struct stop_search *search, const void *bytes, size_t size, struct gpt2_text *passed, const char **found,
                struct gpt2_error *error);
 

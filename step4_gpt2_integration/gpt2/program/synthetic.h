@@ -10,8 +10,8 @@ struct synthetic {
     float *room; /* room for the largest tensor */
 };
 
-/* The same seed gives the same values. Linear weights and embeddings are uniform with a standard deviation of 0.02, that of GPT-2's
- * initial weights. LayerNorm weights are around 1. Biases are not zero. */
+/* The same seed gives the same values. Linear weights and embeddings are uniform with a standard deviation of 0.02, that of
+ * GPT-2's initial weights. LayerNorm weights are around 1. Biases are not zero. */
 bool synthetic_open(struct synthetic *synthetic, const struct gpt2_config *config, uint64_t seed,
                     struct gpt2_error *error);
 void synthetic_close(struct synthetic *synthetic); /* may be called on an all-zero struct */

@@ -1,10 +1,11 @@
 /* train.c — gpt2 train: opens a run from its options or its latest checkpoint, then trains, measures and saves.
  *
- * The state of a run is its step number and its checkpoint. The windows of data, the masks of dropout, the learning rate and the moments
- * follow from them, so a run that was stopped continues with the same bits.
+ * The state of a run is its step number and its checkpoint. The windows of data, the masks of dropout, the learning rate and
+ * the moments follow from them, so a run that was stopped continues with the same bits.
  *
- * Several ranks (collective.h) make the same steps, each with its own sequences. The first one alone writes and prints. What can fail on
- * one rank is followed by an agreement of all; a failure in a pass, where the others wait for gradients, ends all ranks. */
+ * Several ranks (collective.h) make the same steps, each with its own sequences. The first one alone writes and prints. What
+ * can fail on one rank is followed by an agreement of all; a failure in a pass, where the others wait for gradients, ends all
+ * ranks. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <math.h>
@@ -213,8 +214,8 @@ static bool open_samples(struct training *t, const struct gpt2_trainer_options *
     return train_samples_open(&t->samples, &t->options, &t->out, t->step, t->tokenizer, &weights, &model, error);
 }
 
-/* The algorithms of the products that the first rank chooses, for all ranks. A pass without targets chooses them: its gradients are
- * zeros. */
+/* The algorithms of the products that the first rank chooses, for all ranks. A pass without targets chooses them: its gradients
+ * are zeros. */
 static bool share_algorithms(struct training *t, struct gpt2_error *error) {
     size_t size = 0;
     void *bytes = NULL;
@@ -499,8 +500,8 @@ static bool sample(struct training *t, struct gpt2_error *error) {
     return good;
 }
 
-/* This rank's batches of step number step + 1, forward and backward. Batch k of rank r is number (step K + k) ranks + r of the run, so
- * that the ranks read in an update what one rank reads with a batch of all their sequences. */
+/* This rank's batches of step number step + 1, forward and backward. Batch k of rank r is number (step K + k) ranks + r of the
+ * run, so that the ranks read in an update what one rank reads with a batch of all their sequences. */
 static bool own_gradients(struct training *t, float scale, struct gpt2_error *error) {
     for (int k = 0; k < t->K; k++) {
         const int64_t number = (t->step * t->K + k) * t->group.ranks + t->group.rank;

@@ -31,9 +31,9 @@ struct train_options {
 /* words[0] is the command. Each value is checked against its range; train_options_check checks them together. */
 bool train_options_parse(struct train_options *options, int count, char **words, struct gpt2_error *error);
 
-/* For --resume: takes all options that were not given from the notes of a checkpoint. Refused: a different value for an option that
- * affects the numbers. With another number of ranks than the checkpoint's the sequences of an update stay, and --batch and --accumulate
- * divide them: --batch is as given, else the largest that is possible and not larger than the checkpoint's. */
+/* For --resume: takes all options that were not given from the notes of a checkpoint. Refused: a different value for an option
+ * that affects the numbers. With another number of ranks than the checkpoint's the sequences of an update stay, and --batch and
+ * --accumulate divide them: --batch is as given, else the largest that is possible and not larger than the checkpoint's. */
 bool train_options_resume(struct train_options *options, const struct safetensors *notes, struct gpt2_error *error);
 
 /* Do the given sizes equal those of the run's model? */

@@ -5,7 +5,8 @@
 #include "program.h"
 #include "train.h"
 
-/* The role of an option in a checkpoint. START: not stored. COMFORT: stored, and may change. FIXED: stored, and must not change. */
+/* The role of an option in a checkpoint. START: not stored. COMFORT: stored, and may change. FIXED: stored, and must not
+ * change. */
 enum keep { START, COMFORT, FIXED };
 
 #define FIELD(field) offsetof(struct train_options, field)

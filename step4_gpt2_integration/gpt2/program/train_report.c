@@ -7,7 +7,8 @@
 #include "program.h"
 #include "train.h"
 
-/* Operations a second of dense products in f32, tf32 and bf16, from NVIDIA's data sheets, by the beginning of the device's name. */
+/* Operations a second of dense products in f32, tf32 and bf16, from NVIDIA's data sheets, by the beginning of the device's
+ * name. */
 static const struct {
     const char *device;
     double f32, tf32, bf16;

@@ -6,11 +6,11 @@
  *                "weights": 931456},
  *      "seed": 1, "options": {"batch": "8", ...},                         as --help lists them, with their defaults
  *      "data": {"path": ..., "bytes": ..., "tokens": ..., "tokens_hash": ...}, "val": the same,
- *      "calls": [{"at": ..., "program": ..., "device": ..., ["ranks": 4,] "from_step": 0, "folder": ..., "command": ["gpt2", "train", ...]}, ...],
- *      "state": {"at": ..., "status": "running", "step": 100, "steps": 1000, ...}}
+ *      "calls": [{"at": ..., "program": ..., "device": ..., ["ranks": 4,] "from_step": 0, "folder": ..., "command": ["gpt2",
+ *      "train", ...]}, ...], "state": {"at": ..., "status": "running", "step": 100, "steps": 1000, ...}}
  *
- * Written at the start, with each checkpoint, and at the end, under a temporary name and renamed. Nothing reads it but a resumed run,
- * which keeps `begun`, `model.from` and the calls before. After a kill the status is still "running".
+ * Written at the start, with each checkpoint, and at the end, under a temporary name and renamed. Nothing reads it but a
+ * resumed run, which keeps `begun`, `model.from` and the calls before. After a kill the status is still "running".
  */
 #ifndef GPT2_PROGRAM_TRAIN_RUN_H
 #define GPT2_PROGRAM_TRAIN_RUN_H

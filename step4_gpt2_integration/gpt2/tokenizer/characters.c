@@ -5,7 +5,8 @@
 
 enum { SHIFTED = 68, CHARACTERS = 256 + SHIFTED };
 
-/* Printable bytes represent themselves; the other 68 are mapped in order to U+0100 and up, so that no token contains white space. */
+/* Printable bytes represent themselves; the other 68 are mapped in order to U+0100 and up, so that no token contains white
+ * space. */
 static bool is_printable(int byte) {
     return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }

@@ -1,8 +1,8 @@
 /* encode.c — text to ids: added tokens, pre-tokens, then the cache or byte-pair encoding.
  *
- * Byte-pair encoding of a pre-token starts with a token for each byte. While two neighbours have a merge, the pair of the lowest rank is
- * joined, of equal ranks the leftmost. For words of a few bytes, scanning all pairs each time is fastest. A pre-token can also be a
- * megabyte of one letter, where scanning would take quadratic time: there a heap holds the pairs.
+ * Byte-pair encoding of a pre-token starts with a token for each byte. While two neighbours have a merge, the pair of the
+ * lowest rank is joined, of equal ranks the leftmost. For words of a few bytes, scanning all pairs each time is fastest. A
+ * pre-token can also be a megabyte of one letter, where scanning would take quadratic time: there a heap holds the pairs.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* hf.h — what hf_folder.c, hf_settings.c and hf_added.c share: the tokenizer of a Hugging Face folder, as transformers makes it.
+/* hf.h — what hf_folder.c, hf_settings.c and hf_added.c share: the tokenizer of a Hugging Face folder, as transformers makes
+ * it.
  *
  * transformers collects its settings in a dictionary, in the order of the files; so do these files, in a cJSON object.
  */
@@ -54,8 +55,8 @@ bool hf_put(cJSON *object, const char *key, cJSON *item);
 /* All items of `from` into `into`. */
 bool hf_update(cJSON *into, const cJSON *from);
 
-/* The special tokens with names of the model's own go to model_specific_special_tokens; additional_special_tokens is the old name of
- * extra_special_tokens. */
+/* The special tokens with names of the model's own go to model_specific_special_tokens; additional_special_tokens is the old
+ * name of extra_special_tokens. */
 bool hf_collect_settings(cJSON *settings);
 
 /* special_tokens_map.json, where tokenizer_config.json has no added_tokens_decoder. */

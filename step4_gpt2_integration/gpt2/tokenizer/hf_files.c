@@ -1,5 +1,5 @@
-/* hf_files.c — Hugging Face's files: vocab.json and merges.txt, read and written; the model of a tokenizer.json, read; tokenizer_config.json,
- * written. hf_folder.c decides which of them count. */
+/* hf_files.c — Hugging Face's files: vocab.json and merges.txt, read and written; the model of a tokenizer.json, read;
+ * tokenizer_config.json, written. hf_folder.c decides which of them count. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,8 +191,8 @@ static cJSON *added_object(const struct gpt2_tokenizer *tokenizer, const struct 
     return NULL;
 }
 
-/* The ids of tokens that the vocabulary lacks follow from their order. The three roles default to <|endoftext|>, which is added only if
- * it was. */
+/* The ids of tokens that the vocabulary lacks follow from their order. The three roles default to <|endoftext|>, which is added
+ * only if it was. */
 static bool fill_settings(const struct gpt2_tokenizer *tokenizer, cJSON *settings, struct gpt2_error *error) {
     static const char *const roles[] = {"bos_token", "eos_token", "unk_token"};
     cJSON *decoder = cJSON_AddObjectToObject(settings, "added_tokens_decoder");

@@ -1,9 +1,10 @@
-/* hf_folder.c — the tokenizer of a folder of Hugging Face's, as AutoTokenizer of transformers 5.17 makes it from the same files.
+/* hf_folder.c — the tokenizer of a folder of Hugging Face's, as AutoTokenizer of transformers 5.17 makes it from the same
+ * files.
  *
- * docs/tokenizer-files.md has the precedence of the files as a table. In short: GPT2Tokenizer is built anew from a vocabulary and merges,
- * those of tokenizer.json before vocab.json and merges.txt. Of tokenizer.json it keeps the added tokens and the post-processor alone.
- * Another tokenizer_class takes tokenizer.json as it is. tokenizer_config.json adds tokens, and without its added_tokens_decoder
- * special_tokens_map.json and added_tokens.json do.
+ * docs/tokenizer-files.md has the precedence of the files as a table. In short: GPT2Tokenizer is built anew from a vocabulary
+ * and merges, those of tokenizer.json before vocab.json and merges.txt. Of tokenizer.json it keeps the added tokens and the
+ * post-processor alone. Another tokenizer_class takes tokenizer.json as it is. tokenizer_config.json adds tokens, and without
+ * its added_tokens_decoder special_tokens_map.json and added_tokens.json do.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -110,7 +110,8 @@ bool grow(void *array, size_t *room, size_t count, size_t size);
 
 /* ---- building one (tokenizer.c) ---- */
 
-/* In this order: new, every token, index, every merge, every added token, finish_added, finish. Each writes a message when it fails; the caller closes. */
+/* In this order: new, every token, index, every merge, every added token, finish_added, finish. Each writes a message when it
+ * fails; the caller closes. */
 struct gpt2_tokenizer *tokenizer_new(const char *path, struct gpt2_error *error);
 bool tokenizer_add_token(struct gpt2_tokenizer *tokenizer, int64_t id, const uint8_t *bytes, size_t size,
                          struct gpt2_error *error);
@@ -120,8 +121,8 @@ bool tokenizer_add_to_index(struct gpt2_tokenizer *tokenizer, int id, struct gpt
 /* where: for the message, "merges.txt, line 12". */
 bool tokenizer_add_merge(struct gpt2_tokenizer *tokenizer, int left, int right, const char *where,
                          struct gpt2_error *error);
-/* An added token with these flags; the flags of a text that has been added change. Its id is that of the token of the vocabulary with this
- * spelling, else the next free one. */
+/* An added token with these flags; the flags of a text that has been added change. Its id is that of the token of the
+ * vocabulary with this spelling, else the next free one. */
 bool tokenizer_add_added(struct gpt2_tokenizer *tokenizer, const char *text, struct added_token flags,
                          struct gpt2_error *error);
 bool tokenizer_finish_added(struct gpt2_tokenizer *tokenizer, struct gpt2_error *error);
@@ -144,8 +145,8 @@ size_t blanks_before(const uint8_t *text, size_t size);
 
 /* ---- readers of the file formats: each fills a new tokenizer; the caller calls tokenizer_finish ---- */
 
-/* A folder of Hugging Face's (hf_folder.c), from its files (hf_files.c): the vocabulary of vocab.json and merges.txt, or of the "model" of a
- * tokenizer.json. tokenizer->path names the file. */
+/* A folder of Hugging Face's (hf_folder.c), from its files (hf_files.c): the vocabulary of vocab.json and merges.txt, or of the
+ * "model" of a tokenizer.json. tokenizer->path names the file. */
 bool tokenizer_read_folder(struct gpt2_tokenizer *tokenizer, const char *folder, struct gpt2_error *error);
 bool tokenizer_read_vocabulary(struct gpt2_tokenizer *tokenizer, const char *merges, struct gpt2_error *error);
 bool tokenizer_read_model(struct gpt2_tokenizer *tokenizer, const cJSON *model, struct gpt2_error *error);
@@ -157,8 +158,8 @@ bool tokenizer_read_llmc(struct gpt2_tokenizer *tokenizer, const char *path, str
 int character_of_byte(int byte);
 int byte_of_character(uint32_t character);
 
-/* Converts a token's spelling in vocab.json to `bytes` (room for `size`). Returns their number; -1: a character without a byte, or
- * invalid UTF-8. */
+/* Converts a token's spelling in vocab.json to `bytes` (room for `size`). Returns their number; -1: a character without a byte,
+ * or invalid UTF-8. */
 int64_t bytes_of_spelling(const char *spelling, size_t size, uint8_t *bytes);
 
 /* Writes the spelling of bytes (room for 2 * size). Returns its length. */
@@ -182,8 +183,8 @@ bool pretokenizer_compiled(const struct pretokenizer *pretokenizer);
 size_t pretoken_end(struct pretokenizer *pretokenizer, const uint8_t *text, size_t size, size_t at,
                     struct gpt2_error *error);
 
-/* Calls visit() for every pre-token of a text. The regular expression splits the valid UTF-8; invalid bytes in between are pre-tokens
- * of their own. */
+/* Calls visit() for every pre-token of a text. The regular expression splits the valid UTF-8; invalid bytes in between are
+ * pre-tokens of their own. */
 bool each_pretoken(struct pretokenizer *pretokenizer, const uint8_t *text, size_t size,
                    bool (*visit)(void *context, const uint8_t *pretoken, size_t size, struct gpt2_error *error),
                    void *context, struct gpt2_error *error);

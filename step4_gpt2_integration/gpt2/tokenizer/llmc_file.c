@@ -1,7 +1,7 @@
 /* llmc_file.c — the tokenizer file of llm.c: tokens in order, without merges.
  *
- * A u8 length and the bytes of each token. Tokens are numbered in the order in which they were learned, so the order of the merges is
- * that of the ids. The two parts of a token result from encoding its bytes with all earlier merges.
+ * A u8 length and the bytes of each token. Tokens are numbered in the order in which they were learned, so the order of the
+ * merges is that of the ids. The two parts of a token result from encoding its bytes with all earlier merges.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  *     gpt2_ids_free(&ids);
  *     gpt2_tokenizer_close(tokenizer);
  *
- * encode: added.c finds added tokens. GPT-2's regular expression splits the rest into pre-tokens (pretokenize.c). encode.c merges the
- * bytes of each pre-token, pair by pair, in the order in which the pairs were learned. A cache holds the results of frequent pre-tokens.
- * Any bytes can be encoded, also invalid UTF-8, and decode returns the same bytes, except for white space that an added token takes and
- * a prefix blank.
+ * encode: added.c finds added tokens. GPT-2's regular expression splits the rest into pre-tokens (pretokenize.c). encode.c
+ * merges the bytes of each pre-token, pair by pair, in the order in which the pairs were learned. A cache holds the results of
+ * frequent pre-tokens. Any bytes can be encoded, also invalid UTF-8, and decode returns the same bytes, except for white space
+ * that an added token takes and a prefix blank.
  *
  * A tokenizer owns scratch memory, so only one thread at a time may encode with it.
  */
@@ -38,14 +38,15 @@ void gpt2_text_free(struct gpt2_text *text);
 
 /* ---- files ---- */
 
-/* path: a folder of Hugging Face's, whose files count as for AutoTokenizer (hf_folder.c); or a tokenizer file of llm.c, whose order of
- * tokens determines the merges. NULL and a message for a missing or invalid file; when the ids of the vocabulary are not 0..n-1, each
- * once; when a byte has no token; when a part or the result of a merge is not a token; for a setting that is not supported. */
+/* path: a folder of Hugging Face's, whose files count as for AutoTokenizer (hf_folder.c); or a tokenizer file of llm.c, whose
+ * order of tokens determines the merges. NULL and a message for a missing or invalid file; when the ids of the vocabulary are
+ * not 0..n-1, each once; when a byte has no token; when a part or the result of a merge is not a token; for a setting that is
+ * not supported. */
 struct gpt2_tokenizer *gpt2_tokenizer_open(const char *path, struct gpt2_error *error);
 
-/* Learns a tokenizer: the 256 bytes, then merges of the most frequent pair (of equally frequent ones, that with the smaller ids), and
- * <|endoftext|> as the last token. It stops at `vocabulary` tokens, or when no pair occurs `least` times. <|endoftext|> in the text
- * separates documents. The same text gives the same tokenizer on every machine. */
+/* Learns a tokenizer: the 256 bytes, then merges of the most frequent pair (of equally frequent ones, that with the smaller
+ * ids), and <|endoftext|> as the last token. It stops at `vocabulary` tokens, or when no pair occurs `least` times.
+ * <|endoftext|> in the text separates documents. The same text gives the same tokenizer on every machine. */
 struct gpt2_tokenizer *gpt2_tokenizer_train(const void *text, size_t size, int vocabulary, int least,
                                             struct gpt2_error *error);
 
@@ -73,8 +74,8 @@ const uint8_t *gpt2_tokenizer_token(const struct gpt2_tokenizer *tokenizer, int 
 /* The id of the token of the vocabulary with exactly these bytes, or -1. */
 int gpt2_tokenizer_find(const struct gpt2_tokenizer *tokenizer, const void *bytes, size_t size);
 
-/* Does it fit a model with this vocabulary? The model must have all ids of the tokenizer's vocabulary, and at most the padding to a
- * multiple of 128 besides. Added tokens may be beyond it: a pass refuses them.
+/* Does it fit a model with this vocabulary? The model must have all ids of the tokenizer's vocabulary, and at most the padding
+ * to a multiple of 128 besides. Added tokens may be beyond it: a pass refuses them.
  * path: the model's, for the message. */
 bool gpt2_tokenizer_fits(const struct gpt2_tokenizer *tokenizer, int vocabulary, const char *path,
                          struct gpt2_error *error);
@@ -84,8 +85,8 @@ bool gpt2_tokenizer_is_compiled(const struct gpt2_tokenizer *tokenizer);
 
 /* ---- text to ids ---- */
 
-/* Appends the ids of `size` bytes of text. Each added token in it becomes that one token; without `special` those that are special, as
- * "<|endoftext|>", are ordinary text. False: out of memory; ids->count is unchanged. */
+/* Appends the ids of `size` bytes of text. Each added token in it becomes that one token; without `special` those that are
+ * special, as "<|endoftext|>", are ordinary text. False: out of memory; ids->count is unchanged. */
 bool gpt2_tokenizer_encode(struct gpt2_tokenizer *tokenizer, const void *text, size_t size, bool special,
                            struct gpt2_ids *ids, struct gpt2_error *error);
 
@@ -95,8 +96,8 @@ bool gpt2_tokenizer_encode(struct gpt2_tokenizer *tokenizer, const void *text, s
 bool gpt2_tokenizer_decode(const struct gpt2_tokenizer *tokenizer, const int32_t *ids, size_t count,
                            struct gpt2_text *text, struct gpt2_error *error);
 
-/* Decoding token by token, for a terminal: the output has only complete UTF-8 sequences. A character whose bytes are in several tokens
- * is output with the last of them. Invalid bytes become U+FFFD, as with Python's errors="replace". */
+/* Decoding token by token, for a terminal: the output has only complete UTF-8 sequences. A character whose bytes are in several
+ * tokens is output with the last of them. Invalid bytes become U+FFFD, as with Python's errors="replace". */
 struct gpt2_stream {
     uint8_t pending[4]; /* the first bytes of a character */
     int count;

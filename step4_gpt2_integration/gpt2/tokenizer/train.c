@@ -1,12 +1,12 @@
 /* train.c — learns merges from a text: repeatedly, the most frequent pair of neighbouring tokens becomes a token.
  *
- * The text is split into pre-tokens first. Equal pre-tokens are one word with a count, so the work is proportional to the number of
- * distinct words. A table has, for each pair of neighbouring tokens, its count and its words; a heap gives the most frequent pair. A
- * merge changes only the words that contain the pair, and the counts of the pairs next to it.
+ * The text is split into pre-tokens first. Equal pre-tokens are one word with a count, so the work is proportional to the
+ * number of distinct words. A table has, for each pair of neighbouring tokens, its count and its words; a heap gives the most
+ * frequent pair. A merge changes only the words that contain the pair, and the counts of the pairs next to it.
  *
- * Ids and order are those of Hugging Face's trainer: the bytes in the order of the characters that represent them, then the merges,
- * then <|endoftext|>. Ties go to the smaller ids. Unlike there, a pair is not merged if its bytes are a token already or are more than
- * 255, so that llm.c's file, which relies on the order of the ids, can hold the result.
+ * Ids and order are those of Hugging Face's trainer: the bytes in the order of the characters that represent them, then the
+ * merges, then <|endoftext|>. Ties go to the smaller ids. Unlike there, a pair is not merged if its bytes are a token already
+ * or are more than 255, so that llm.c's file, which relies on the order of the ids, can hold the result.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* plant_outliers — FROM TO FACTOR CHANNEL...: a copy of a model with outliers, for lessons on quantization. In every layer it multiplies
- * these channels of both LayerNorms by the factor, and divides the columns of the next weight that read them. The model computes the
- * same function, to rounding: y = W LayerNorm(x). The copy is in F32. Exit status: 0, or 2 after an error. */
+/* plant_outliers — FROM TO FACTOR CHANNEL...: a copy of a model with outliers, for lessons on quantization. In every layer it
+ * multiplies these channels of both LayerNorms by the factor, and divides the columns of the next weight that read them. The
+ * model computes the same function, to rounding: y = W LayerNorm(x). The copy is in F32. Exit status: 0, or 2 after an
+ * error. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* random_model — FOLDER TEXT: writes a small GPT-2 of seeded random numbers, with a vocabulary learned from the text. Its output is
- * meaningless but the same on every machine, for examples that need a model without training. Exit status: 0, or 2 after an error. */
+/* random_model — FOLDER TEXT: writes a small GPT-2 of seeded random numbers, with a vocabulary learned from the text. Its
+ * output is meaningless but the same on every machine, for examples that need a model without training. Exit status: 0, or 2
+ * after an error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

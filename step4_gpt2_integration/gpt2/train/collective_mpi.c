@@ -1,7 +1,8 @@
-/* collective_mpi.c — collective.h over MPI: starting, waiting, what hosts exchange, and sums of arrays in the processor's memory.
+/* collective_mpi.c — collective.h over MPI: starting, waiting, what hosts exchange, and sums of arrays in the processor's
+ * memory.
  *
- * A sum begins as a non-blocking MPI_Iallreduce. Open MPI has no thread of its own for it: it advances whenever this process calls MPI,
- * so each new bucket also moves the ones before it, and the rest is done in end_sums. */
+ * A sum begins as a non-blocking MPI_Iallreduce. Open MPI has no thread of its own for it: it advances whenever this process
+ * calls MPI, so each new bucket also moves the ones before it, and the rest is done in end_sums. */
 #define _GNU_SOURCE
 #include "gpt2/train/collective.h"
 
@@ -46,10 +47,11 @@ bool collective_mpi_open(struct gpt2_collective *group, struct gpt2_error *error
 
 /* ---- waits with a limit ----
  *
- * A rank that has waited for half of the limit tells all others the number of its wait. So does one that then begins the same wait, also
- * if it has no limit itself. At the end of the limit, those that have told nothing are not there.
+ * A rank that has waited for half of the limit tells all others the number of its wait. So does one that then begins the same
+ * wait, also if it has no limit itself. At the end of the limit, those that have told nothing are not there.
  *
- * A process that is stopped makes no calls. So a long time between two calls does not count: after Ctrl-Z and fg, no rank has waited. */
+ * A process that is stopped makes no calls. So a long time between two calls does not count: after Ctrl-Z and fg, no rank has
+ * waited. */
 
 enum { TELL = 1 };    /* a tag */
 enum { STOPPED = 1 }; /* seconds between two calls */

@@ -1,8 +1,9 @@
 /* collective_nccl.c — sums of arrays on GPUs by NCCL (collective.h).
  *
- * The sums have a stream of their own. It waits for an event of the backward pass, so a bucket is summed while the passes of the layers
- * before it are computed. Within a machine there is one bucket, at the end: over NVLink a sum takes less time than the multiprocessors
- * that it takes from the pass (docs/scaling.md). MPI carries NCCL's identifier from rank 0 to the others. */
+ * The sums have a stream of their own. It waits for an event of the backward pass, so a bucket is summed while the passes of
+ * the layers before it are computed. Within a machine there is one bucket, at the end: over NVLink a sum takes less time than
+ * the multiprocessors that it takes from the pass (docs/scaling.md). MPI carries NCCL's identifier from rank 0 to the
+ * others. */
 #define _GNU_SOURCE
 #include "gpt2/train/collective.h"
 
@@ -39,8 +40,8 @@ static bool order(cudaEvent_t event, cudaStream_t from, cudaStream_t to, struct 
     return code == cudaSuccess || cuda_fail(code, error);
 }
 
-/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks begins when this
- * rank's work before the latest sum is complete. Where sums are within passes, it begins at once.
+/* NCCL's kernels wait without end for a rank that is gone. NCCL reports what its network notices. The wait for other ranks
+ * begins when this rank's work before the latest sum is complete. Where sums are within passes, it begins at once.
  * event: in the stream; NULL: all its work. */
 static bool wait_until(struct sums *sums, cudaStream_t stream, cudaEvent_t event, struct gpt2_error *error) {
     const struct timespec pause = {.tv_nsec = 20000};
@@ -74,8 +75,8 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
     return wait_until(state, stream, NULL, error);
 }
 
-/* When about a thousand launches are queued, the next one waits for the device, and that wait has no limit. So this rank first waits for
- * one of its earlier sums: at most 64 are queued. The sums of CUDA graphs are not counted here. */
+/* When about a thousand launches are queued, the next one waits for the device, and that wait has no limit. So this rank first
+ * waits for one of its earlier sums: at most 64 are queued. The sums of CUDA graphs are not counted here. */
 static bool keep_up(struct sums *sums, cudaStream_t stream, struct gpt2_error *error) {
     enum { EVERY = 32 };
     enum cudaStreamCaptureStatus capture;

@@ -48,8 +48,8 @@ int64_t gpt2_data_windows(const struct gpt2_data *data, int T) {
     return (data->count - 1) / T;
 }
 
-/* A Feistel network permutes the numbers of 2h bits. A result of `count` or more is permuted again, until it is less. So the order
- * needs no table. */
+/* A Feistel network permutes the numbers of 2h bits. A result of `count` or more is permuted again, until it is less. So the
+ * order needs no table. */
 int64_t gpt2_data_shuffled(int64_t index, int64_t count, uint64_t seed, int64_t epoch) {
     int half = 1;
     while (((int64_t)1 << 2 * half) < count) { half++; }

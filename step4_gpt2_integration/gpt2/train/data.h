@@ -1,7 +1,7 @@
 /* data.h — training data: a file of tokens, or a text that is tokenized; and the order of its windows.
  *
- * The tokens are cut into windows of T, each with one more token for the targets. An epoch visits all windows once, in an order that
- * depends on the seed and the epoch. The position in the data is one number, the windows taken so far.
+ * The tokens are cut into windows of T, each with one more token for the targets. An epoch visits all windows once, in an order
+ * that depends on the seed and the epoch. The position in the data is one number, the windows taken so far.
  */
 #ifndef GPT2_DATA_H
 #define GPT2_DATA_H
@@ -24,7 +24,8 @@ void gpt2_data_close(struct gpt2_data *data); /* may be called on an all-zero st
 
 int64_t gpt2_data_windows(const struct gpt2_data *data, int T); /* in an epoch; at least 1 */
 
-/* B windows, from the `taken`-th of all epochs on. Without `shuffled` they are in the order of the file. tokens, targets: (B, T) */
+/* B windows, from the `taken`-th of all epochs on. Without `shuffled` they are in the order of the file. tokens, targets: (B,
+ * T) */
 void gpt2_data_batch(const struct gpt2_data *data, int64_t taken, uint64_t seed, bool shuffled, int B, int T,
                      int32_t *tokens, int32_t *targets);
 

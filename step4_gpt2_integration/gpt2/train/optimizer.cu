@@ -1,12 +1,12 @@
 // optimizer.cu — global norm and AdamW (optimizer.cuh)
 //
-// Purpose   One step of training, from the gradients. Master weights are fp32: a step changes a weight by about 1e-4 of its value, and
-//           bf16 has 8 bits, so most changes would be lost by rounding.
+// Purpose   One step of training, from the gradients. Master weights are fp32: a step changes a weight by about 1e-4 of its
+//           value, and bf16 has 8 bits, so most changes would be lost by rounding.
 // Math      g = gradient * min(1, clip / norm)            norm over all parameters
 //           m = beta1 m + (1 - beta1) g                   v = beta2 v + (1 - beta2) g^2
 //           w = w - lr (m / (1 - beta1^step) / (sqrt(v / (1 - beta2^step)) + epsilon) + decay w)      decay: matrices only
-// Bytes     norm: 4 an element. AdamW: w, m, v read and written, g read, 28 an element, and the rounded weights, 2 with bf16. 124M:
-//           3.7 GB, 0.8 ms on an H200 at 4.8 TB/s, 0.9 ms at 4.2 TB/s, the speed of a copy.
+// Bytes     norm: 4 an element. AdamW: w, m, v read and written, g read, 28 an element, and the rounded weights, 2 with bf16.
+//           124M: 3.7 GB, 0.8 ms on an H200 at 4.8 TB/s, 0.9 ms at 4.2 TB/s, the speed of a copy.
 // Kernels   squares: a block adds every gridDim.x-th part of the array, in an order that depends on the count alone
 //           root: one block adds the blocks' sums      round: a thread per element
 //           join: one thread adds the squares of the ranks' norms, where each has the gradients of a part

@@ -14,10 +14,10 @@ int gradient_norm(gpt2_device &device, double *norm, double *partial, const floa
 // *norm = sqrt(sum of norms[r]^2), added in the order of r. norms (ranks): of the parts of an array.
 int join_norms(gpt2_device &device, double *norm, const double *norms, int ranks);
 
-// One step (from 1) of AdamW on master, m and v; then weights = master rounded. The first `matrices` elements decay. Where *norm is
-// larger than `clip` the gradients are scaled to it. Where it is not finite nothing changes.
-// weights (count), null when T is float; master, gradients, m, v (count): 16-byte aligned. count and matrices: multiples of 4; in the
-// flat layout they are multiples of 128 (training.cuh).
+// One step (from 1) of AdamW on master, m and v; then weights = master rounded. The first `matrices` elements decay. Where
+// *norm is larger than `clip` the gradients are scaled to it. Where it is not finite nothing changes.
+// weights (count), null when T is float; master, gradients, m, v (count): 16-byte aligned. count and matrices: multiples of 4;
+// in the flat layout they are multiples of 128 (training.cuh).
 template <class T>
 int adamw(gpt2_device &device, T *weights, float *master, const float *gradients, float *m, float *v, int64_t count,
           int64_t matrices, const gpt2_adamw &settings, int64_t step, const double *norm);

@@ -1,5 +1,5 @@
-// trainer.cu — the C interface of training (trainer.h): checks the arguments, copies them to the device, runs passes and updates, and
-// reads and writes the state
+// trainer.cu — the C interface of training (trainer.h): checks the arguments, copies them to the device, runs passes and
+// updates, and reads and writes the state
 #include "gpt2/train/trainer.h"
 
 #include "gpt2/formats/number.h"
@@ -67,8 +67,8 @@ struct gpt2_trainer {
         return good ? 0 : (int)cudaErrorUnknown;
     }
 
-    // gradient_listener.ready. A bucket is the matrices of as many layers as make it large enough; the embeddings, and all vectors, are
-    // the last two, or one with all others.
+    // gradient_listener.ready. A bucket is the matrices of as many layers as make it large enough; the embeddings, and all
+    // vectors, are the last two, or one with all others.
     static int ready(void *context, int layer) {
         auto *trainer = (gpt2_trainer *)context;
         const int64_t matrices = flat_matrices(trainer->config), all = flat_offset(trainer->config, GPT2_TENSORS, 0);
@@ -86,8 +86,8 @@ struct gpt2_trainer {
                (of == GPT2_MOMENT1 || of == GPT2_MOMENT2 || (of == GPT2_WEIGHTS && options.type != GPT2_F32));
     }
 
-    // Waits for the stream. A rank that is lost ends the wait. A copy to the host comes after it: to pageable memory also cudaMemcpyAsync
-    // returns when the stream has got there, and waits without an end for a rank that is lost.
+    // Waits for the stream. A rank that is lost ends the wait. A copy to the host comes after it: to pageable memory also
+    // cudaMemcpyAsync returns when the stream has got there, and waits without an end for a rank that is lost.
     int wait() {
         if (group == nullptr) { return cudaStreamSynchronize(device.stream); }
         return group->arrays->wait(group->state, device.stream, &sum_error) ? 0 : (int)cudaErrorUnknown;

@@ -12,8 +12,8 @@
  * The same calls give the same bits, on the same device. Read in this order: training.cuh (what is kept), training.cu (a pass),
  * optimizer.cu.
  *
- * With `zero`, rank r has the r-th part of the flat arrays of moments and, in BF16, of master weights. An update sums each part of the
- * gradients on its rank, which updates the part's weights; then each rank gets the weights of all parts.
+ * With `zero`, rank r has the r-th part of the flat arrays of moments and, in BF16, of master weights. An update sums each part
+ * of the gradients on its rank, which updates the part's weights; then each rank gets the weights of all parts.
  */
 #ifndef GPT2_TRAINER_H
 #define GPT2_TRAINER_H
@@ -43,8 +43,9 @@ struct gpt2_trainer_options {
     bool zero; /* divide moments and, in BF16, master weights among the ranks (ZeRO stage 1) */
 };
 
-/* Copies the weights to the device; the moments are zeros. NULL and a message: as gpt2_model_open; for type F16, whose gradients would
- * underflow without loss scaling; for config.scale_by_layer; and where fused attention is requested and not supported. */
+/* Copies the weights to the device; the moments are zeros. NULL and a message: as gpt2_model_open; for type F16, whose
+ * gradients would underflow without loss scaling; for config.scale_by_layer; and where fused attention is requested and not
+ * supported. */
 struct gpt2_trainer *gpt2_trainer_open(const struct gpt2_source *source, const struct gpt2_trainer_options *options,
                                        struct gpt2_error *error);
 void gpt2_trainer_close(struct gpt2_trainer *trainer); /* NULL is fine */
@@ -57,8 +58,8 @@ size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer);
 /* Before gradients with dropout: the number of their pass among all passes of the run, which determines the masks. */
 void gpt2_trainer_pass(struct gpt2_trainer *trainer, int64_t number);
 
-/* Before the last gradients of an update, with several ranks: as the layers' gradients are complete, their sums over the ranks begin, in
- * buckets. The update waits for them. Nothing happens with one rank. */
+/* Before the last gradients of an update, with several ranks: as the layers' gradients are complete, their sums over the ranks
+ * begin, in buckets. The update waits for them. Nothing happens with one rank. */
 void gpt2_trainer_sum_next(struct gpt2_trainer *trainer);
 
 /* Adds the gradients of scale * (sum of the losses) to those since the last update, and the losses to their sum.
@@ -79,8 +80,9 @@ struct gpt2_adamw {
     double clip;  /* gradients with a larger norm are scaled to it; 0: never */
 };
 
-/* Step number `step` (from 1) of AdamW; the next gradients replace those before. norm: of the gradients before clipping, of all ranks together. Where
- * it is not finite, the weights do not change, and this returns false; after any other failure *norm is 0. Waits. */
+/* Step number `step` (from 1) of AdamW; the next gradients replace those before. norm: of the gradients before clipping, of all
+ * ranks together. Where it is not finite, the weights do not change, and this returns false; after any other failure *norm is
+ * 0. Waits. */
 bool gpt2_trainer_update(struct gpt2_trainer *trainer, const struct gpt2_adamw *settings, int64_t step, double *norm,
                          struct gpt2_error *error);
 
@@ -93,12 +95,12 @@ enum gpt2_part {
     GPT2_MOMENT2
 }; /* all fp32, with the tensors of weights.h */
 
-/* Valid until the close; each read waits. Divided parts can be read between gpt2_trainer_collect and gpt2_trainer_release, on rank 0;
- * at other times GPT2_WEIGHTS has the weights as the passes read them. */
+/* Valid until the close; each read waits. Divided parts can be read between gpt2_trainer_collect and gpt2_trainer_release, on
+ * rank 0; at other times GPT2_WEIGHTS has the weights as the passes read them. */
 struct gpt2_source gpt2_trainer_source(struct gpt2_trainer *trainer, enum gpt2_part part);
 
-/* With `zero`, on all ranks: rank 0 may read all parts from here to its call of gpt2_trainer_release. The other ranks send what it reads,
- * and return when it has called that. Without `zero` nothing happens. */
+/* With `zero`, on all ranks: rank 0 may read all parts from here to its call of gpt2_trainer_release. The other ranks send what
+ * it reads, and return when it has called that. Without `zero` nothing happens. */
 bool gpt2_trainer_collect(struct gpt2_trainer *trainer, struct gpt2_error *error);
 bool gpt2_trainer_release(struct gpt2_trainer *trainer, struct gpt2_error *error);
 
@@ -106,8 +108,8 @@ bool gpt2_trainer_release(struct gpt2_trainer *trainer, struct gpt2_error *error
 bool gpt2_trainer_load(struct gpt2_trainer *trainer, enum gpt2_part part, const struct gpt2_source *source,
                        struct gpt2_error *error);
 
-/* A hash of the bits of each part that the ranks must have in common: weights (the fp32 ones) and both moments. With `zero`: the weights
- * that the passes read, and 0 in place of the moments. Waits. */
+/* A hash of the bits of each part that the ranks must have in common: weights (the fp32 ones) and both moments. With `zero`:
+ * the weights that the passes read, and 0 in place of the moments. Waits. */
 enum { GPT2_TRAINER_HASHES = 3 };
 bool gpt2_trainer_hash(struct gpt2_trainer *trainer, uint64_t hashes[GPT2_TRAINER_HASHES], struct gpt2_error *error);
 

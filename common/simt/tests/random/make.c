@@ -225,7 +225,8 @@ void program_make(struct program *p, uint64_t seed) {
         at.is_template = p->function[f].is_template;
         p->function[f].body = list(p, at, 1 + roll(p, 3));
     }
-    /* Where lanes return early, not all of them reach the rest of the kernel: that part is made last, and its lanes are not converged. */
+    /* Where lanes return early, not all of them reach the rest of the kernel: that part is made last, and its lanes are not
+     * converged. */
     struct place top = {.mask = UINT32_MAX, .functions = FUNCTIONS, .converged = true};
     p->kernel = list(p, top, 3 + roll(p, 5));
     struct statement *last = p->kernel;

@@ -5,8 +5,8 @@
 #include "gpt2/formats/safetensors.h"
 #include "gpt2/tests/scratch.h"
 
-/* Of the folder hf: a tensor with another type or name (type, rename; NULL: as it is), without it (rename ""), or with another fourth byte
- * (negative: as it is). */
+/* Of the folder hf: a tensor with another type or name (type, rename; NULL: as it is), without it (rename ""), or with another
+ * fourth byte (negative: as it is). */
 static inline void damage(const char *tensor, const char *type, const char *rename, int byte) {
     struct safetensors old;
     struct gpt2_output output;

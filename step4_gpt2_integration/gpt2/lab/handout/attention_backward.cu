@@ -2,8 +2,8 @@
 //
 // Math      of one head: P = softmax(Q K^T / sqrt(D)), out = P V; dV = P^T dout, dP = dout V^T, dS = P (dP - sum of P dP),
 //           dQ = dS K / sqrt(D), dK = dS^T Q / sqrt(D)
-// Kernels   A thread per query for its rows of P and dS, and dQ; then a thread per key for dK and dV. Each element is read T times, so
-//           it is for small tensors.
+// Kernels   A thread per query for its rows of P and dS, and dQ; then a thread per key for dK and dV. Each element is read T
+//           times, so it is for small tensors.
 #include "gpt2/model/attention_backward.cuh"
 
 #include <cmath>

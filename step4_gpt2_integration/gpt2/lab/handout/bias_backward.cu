@@ -1,5 +1,5 @@
-// bias_backward.cu — replaces gpt2/model/bias_backward.cu in a handout, because that has lab 3's column sums: a thread per column adds
-// the rows one by one
+// bias_backward.cu — replaces gpt2/model/bias_backward.cu in a handout, because that has lab 3's column sums: a thread per
+// column adds the rows one by one
 #include "gpt2/model/bias_backward.cuh"
 
 enum { threads_per_block = 128 };

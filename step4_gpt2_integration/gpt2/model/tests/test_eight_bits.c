@@ -1,5 +1,5 @@
-/* Matrices in 8 bits against the float64 reference of the decoded weights: prompts, steps in both forms, and every code by itself. Like
- * test_model.c, also on the checked build. */
+/* Matrices in 8 bits against the float64 reference of the decoded weights: prompts, steps in both forms, and every code by
+ * itself. Like test_model.c, also on the checked build. */
 #define _GNU_SOURCE
 #include <math.h>
 
@@ -154,8 +154,8 @@ Test(eight_bits, persistent_steps_have_the_references_logits) {
     }
 }
 
-/* The first attention adds `added` to channel 5 of the stream. All tokens' embeddings, or that of `position` alone, have `embedded` or its
- * negative in every channel, and the first attention takes `cancelled` or its negative from it. */
+/* The first attention adds `added` to channel 5 of the stream. All tokens' embeddings, or that of `position` alone, have
+ * `embedded` or its negative in every channel, and the first attention takes `cancelled` or its negative from it. */
 struct change {
     float added, embedded, cancelled;
     int position; /* -1: all */
@@ -294,8 +294,8 @@ static bool probe_codes(void *context, enum gpt2_tensor tensor, int layer, uint8
     return true;
 }
 
-/* The logits of a prompt (expanded) and of a step (the codes themselves) are the decoded weights, to the bit; and the embedding of a token is
- * its row. */
+/* The logits of a prompt (expanded) and of a step (the codes themselves) are the decoded weights, to the bit; and the embedding
+ * of a token is its row. */
 static void keep_embedding(void *context, const char *stage, int layer, const float *values, int64_t rows,
                            int64_t columns) {
     (void)layer;

@@ -1,13 +1,13 @@
-/* The fused forms and rows against the float64 reference and the taught ones: every hidden state of prompts, prompts of different length,
- * decoding, and greedy decoding. Like test_model.c, also on the checked build. */
+/* The fused forms and rows against the float64 reference and the taught ones: every hidden state of prompts, prompts of
+ * different length, decoding, and greedy decoding. Like test_model.c, also on the checked build. */
 #define _GNU_SOURCE
 #include "kernel_sets.h"
 #include "tiny.h"
 
 TestSuite(forms, .timeout = 300);
 
-/* Heads of 64 channels over more than two tiles of tokens; of 8, 5, 67 and 128; of 16 over several parts of the cache; of 128 over two
- * tiles. */
+/* Heads of 64 channels over more than two tiles of tokens; of 8, 5, 67 and 128; of 16 over several parts of the cache; of 128
+ * over two tiles. */
 #define CONFIG(T, V, L, H, C) TINY(T, V, V + 3, L, H, C)
 static const struct gpt2_config configs[] = {
     CONFIG(150, 50, 1, 2, 128), CONFIG(16, 50, 2, 2, 16),  CONFIG(70, 37, 2, 3, 15),   CONFIG(33, 131, 1, 1, 67),
@@ -128,8 +128,8 @@ Test(forms, padded_prompts_are_the_same_in_all) {
     }
 }
 
-/* Without an observer the products of 16-bit prompts add to the residual stream (block_fused.cuh), which check_states does not see: the
- * logits of all positions, and of the last one of prompts of different length, in two groups. */
+/* Without an observer the products of 16-bit prompts add to the residual stream (block_fused.cuh), which check_states does not
+ * see: the logits of all positions, and of the last one of prompts of different length, in two groups. */
 static void check_all_logits(const struct gpt2_config *config, enum gpt2_type type, double tolerance) {
     enum { B = 3 };
     const int T = config->max_tokens, V = config->vocabulary;
@@ -447,8 +447,8 @@ Test(forms, a_full_sequence_rests) {
 
 /* ---- decoding in one kernel ---- */
 
-/* Heads of 64, 8, 16, 128 and 32 channels; clusters without a head, and with several; each width of a warp; a second round of keys in
- * tiles, with 832 channels. */
+/* Heads of 64, 8, 16, 128 and 32 channels; clusters without a head, and with several; each width of a warp; a second round of
+ * keys in tiles, with 832 channels. */
 static const struct gpt2_config persistent_configs[] = {
     CONFIG(150, 50, 1, 2, 128),
     CONFIG(16, 50, 2, 2, 16),

@@ -1,5 +1,5 @@
-/* Sampling on the device, in every form of decoding, against the same draws in float64 on the host; and these against transformers'
- * definitions. Like test_forms.c, also on the checked build. */
+/* Sampling on the device, in every form of decoding, against the same draws in float64 on the host; and these against
+ * transformers' definitions. Like test_forms.c, also on the checked build. */
 #define _GNU_SOURCE
 #include "kernel_sets.h"
 #include "tiny.h"

@@ -17,8 +17,8 @@
         .epsilon = 1e-5f                                                                                   \
     }
 
-/* A relative of GPT-2 of these sizes: another activation; untied, head: an output projection of its own; by_layer: scores divided by the
- * layer's number. */
+/* A relative of GPT-2 of these sizes: another activation; untied, head: an output projection of its own; by_layer: scores
+ * divided by the layer's number. */
 #define RELATIVE(T, V, Vp, L, H, C, function, head, by_layer)                                              \
     {                                                                                                      \
         .max_tokens = T, .vocabulary = V, .padded_vocabulary = Vp, .layers = L, .heads = H, .channels = C, \
@@ -69,8 +69,8 @@ static inline struct gpt2_source tiny_source(const struct gpt2_config *config) {
     return (struct gpt2_source){.config = *config, .read = tiny_read, .context = (void *)(uintptr_t)config};
 }
 
-/* Weights that a type holds exactly, and blocks that add little to the stream: what their results lose does not hide what the last product
- * loses. context: struct quiet_source */
+/* Weights that a type holds exactly, and blocks that add little to the stream: what their results lose does not hide what the
+ * last product loses. context: struct quiet_source */
 struct quiet_source {
     const struct gpt2_config *config;
     enum gpt2_type type;

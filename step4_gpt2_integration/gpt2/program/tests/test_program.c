@@ -149,8 +149,8 @@ Test(program, a_prompt_that_fills_the_context_is_written_as_it_is) {
 
 static int text_tokens;
 
-/* The summed loss, in float64, of the text's tokens `first` to `end` - 1, predicted in a window that begins with token `begin`. An
- * `end` past the text is cut. */
+/* The summed loss, in float64, of the text's tokens `first` to `end` - 1, predicted in a window that begins with token `begin`.
+ * An `end` past the text is cut. */
 static double loss_of_window(int begin, int end, int first) {
     struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(folder, &error);
     struct gpt2_source source = tiny_source(&config);

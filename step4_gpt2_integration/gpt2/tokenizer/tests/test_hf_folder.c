@@ -1,5 +1,5 @@
-/* hf_folder: which file of a folder counts, and added tokens with their flags. The expectations are what AutoTokenizer of transformers
- * 5.17 gives; folders.py compares with it on random folders, where Python has it. */
+/* hf_folder: which file of a folder counts, and added tokens with their flags. The expectations are what AutoTokenizer of
+ * transformers 5.17 gives; folders.py compares with it on random folders, where Python has it. */
 #include <criterion/criterion.h>
 
 #include "gpt2/tests/scratch.h"

@@ -174,8 +174,8 @@ Test(optimizer, master_weights_keep_small_steps) {
     close_trainer(trainer);
 }
 
-/* The second gradients since an update are added to the first, and the first ones after it are added to none, with shorter sequences
- * too, which leave some positions out. */
+/* The second gradients since an update are added to the first, and the first ones after it are added to none, with shorter
+ * sequences too, which leave some positions out. */
 Test(optimizer, gradients_after_an_update_are_new) {
     const struct gpt2_adamw still = {.rate = 0.0, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
     struct gpt2_config untied = config;

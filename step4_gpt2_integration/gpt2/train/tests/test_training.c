@@ -6,8 +6,8 @@
 
 TestSuite(training, .timeout = 600);
 
-/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; rows of logits, heads and a bias with several
- * 16-byte vectors a thread; and a row of logits that is too long for a block's registers. */
+/* Sizes: odd ones and several layers, a padded vocabulary, a head wider than a warp; rows of logits, heads and a bias with
+ * several 16-byte vectors a thread; and a row of logits that is too long for a block's registers. */
 static const struct gpt2_config configs[] = {
     TINY(11, 37, 37, 3, 3, 15),
     TINY(16, 50, 128, 2, 2, 16),

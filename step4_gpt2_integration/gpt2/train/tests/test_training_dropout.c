@@ -1,6 +1,6 @@
-/* Dropout in training: gradients against float64 with the same masks, which this file computes from their definition (dropout.cuh);
- * masks of passes, of groups of sequences, of fused attention; the same bits recomputed. Like test_training.c, also on the checked
- * CPU backend. */
+/* Dropout in training: gradients against float64 with the same masks, which this file computes from their definition
+ * (dropout.cuh); masks of passes, of groups of sequences, of fused attention; the same bits recomputed. Like test_training.c,
+ * also on the checked CPU backend. */
 #define _GNU_SOURCE
 #include "training.h"
 
