@@ -99,6 +99,9 @@ int session_end_token(const struct session *session);
  * folder, if it has vocab.json or tokenizer.json; gpt2_tokenizer.bin in it. NULL: there is none. False: out of memory. */
 bool session_tokenizer_path(const char *given, const char *model, char **path, struct gpt2_error *error);
 
+/* This tokenizer; where there is none, an error. */
+struct gpt2_tokenizer *session_tokenizer_open(const char *given, const char *model, struct gpt2_error *error);
+
 /* Prints a note for each file of the learner that is newer than what was built from it (stale.c). */
 void note_stale_program(void);
 

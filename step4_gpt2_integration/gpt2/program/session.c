@@ -101,17 +101,23 @@ bool session_tokenizer_path(const char *given, const char *model, char **path, s
     return !no_memory || gpt2_fail(error, "out of memory");
 }
 
-static bool open_tokenizer(struct session *session, const struct options *options, struct gpt2_error *error) {
+struct gpt2_tokenizer *session_tokenizer_open(const char *given, const char *model, struct gpt2_error *error) {
     char *path;
-    if (!session_tokenizer_path(options->tokenizer, options->model, &path, error)) { return false; }
+    if (!session_tokenizer_path(given, model, &path, error)) { return NULL; }
     if (path == NULL) {
-        return gpt2_fail(error,
-                         "%s: there is no tokenizer beside it (vocab.json and merges.txt, tokenizer.json, or one "
-                         "of llm.c): name one by --tokenizer",
-                         options->model);
+        gpt2_fail(error,
+                  "%s: there is no tokenizer beside it (vocab.json and merges.txt, tokenizer.json, or one of llm.c): "
+                  "name one by --tokenizer",
+                  model);
+        return NULL;
     }
-    session->tokenizer = gpt2_tokenizer_open(path, error);
+    struct gpt2_tokenizer *tokenizer = gpt2_tokenizer_open(path, error);
     free(path);
+    return tokenizer;
+}
+
+static bool open_tokenizer(struct session *session, const struct options *options, struct gpt2_error *error) {
+    session->tokenizer = session_tokenizer_open(options->tokenizer, options->model, error);
     return session->tokenizer != NULL &&
            gpt2_tokenizer_fits(session->tokenizer, session->weights.config.vocabulary, options->model, error);
 }

@@ -137,23 +137,12 @@ static bool open_start(struct training *t, struct gpt2_error *error) {
     return train_options_check(options, true, error);
 }
 
-/* From --tokenizer, or from the model's folder, also where --model names a file in it. */
-static bool open_tokenizer(struct training *t, const char *model, struct gpt2_error *error) {
-    const char *path = t->latest != NULL ? t->latest : t->options.tokenizer != NULL ? t->options.tokenizer : model;
-    char *folder = strdup(path), *slash = folder != NULL ? strrchr(folder, '/') : NULL;
-    size_t length = strlen(path);
-    bool is_file = path == model && length > 12 && strcmp(path + length - 12, ".safetensors") == 0;
-    if (folder == NULL) { return gpt2_fail(error, "out of memory"); }
-    if (is_file && slash != NULL) { *slash = '\0'; }
-    t->tokenizer = gpt2_tokenizer_open(is_file && slash == NULL ? "." : folder, error);
-    free(folder);
-    return t->tokenizer != NULL;
-}
-
 static bool open_model(struct training *t, struct gpt2_error *error) {
     const struct train_options *o = &t->options;
     const char *model = t->latest != NULL ? t->latest : o->model;
-    if (!open_tokenizer(t, model, error)) { return false; }
+    const char *tokenizer = t->latest != NULL ? t->latest : o->tokenizer;
+    t->tokenizer = session_tokenizer_open(tokenizer, model != NULL ? model : tokenizer, error);
+    if (t->tokenizer == NULL) { return false; }
     if (model != NULL) {
         if (!gpt2_weights_open(&t->weights, model, error)) { return false; }
         t->config = t->weights.config;

@@ -26,7 +26,7 @@ static const struct argument table[] = {
     {"--channels", NULL, "C", NULL, "number of channels", ARGUMENT_LONG, FIELD(channels), 1, 1 << 16, START},
     {"--context", NULL, "T", NULL, "context of the model in tokens (default: --length)", ARGUMENT_LONG, FIELD(context),
      1, 1 << 20, START},
-    {"--tokenizer", NULL, "PATH", NULL, "a folder or file with the tokenizer (default: in the model's folder)",
+    {"--tokenizer", NULL, "PATH", NULL, "a folder or file with the tokenizer (default: beside the model)",
      ARGUMENT_TEXT, FIELD(tokenizer), 0, 0, START},
     {"--steps", NULL, "N", NULL, "number of updates; with --resume another number extends the run, or shortens it",
      ARGUMENT_LONG, FIELD(steps), 1, 1e9, COMFORT},

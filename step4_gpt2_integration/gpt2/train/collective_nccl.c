@@ -1,9 +1,8 @@
 /* collective_nccl.c — sums of arrays on GPUs by NCCL (collective.h).
  *
  * The sums have a stream of their own. It waits for an event of the backward pass, so a bucket is summed while the passes of
- * the layers before it are computed. Within a machine there is one bucket, at the end: over NVLink a sum takes less time than
- * the multiprocessors that it takes from the pass (docs/scaling.md). MPI carries NCCL's identifier from rank 0 to the
- * others. */
+ * the layers before it are computed. Within a machine there is one bucket, at the end: buckets beside the pass were slower
+ * there (docs/scaling.md). MPI carries NCCL's identifier from rank 0 to the others. */
 #define _GNU_SOURCE
 #include "gpt2/train/collective.h"
 
@@ -76,7 +75,7 @@ static bool wait_for(void *state, void *stream, struct gpt2_error *error) {
 }
 
 /* When about a thousand launches are queued, the next one waits for the device, and that wait has no limit. So this rank first
- * waits for one of its earlier sums: at most 64 are queued. The sums of CUDA graphs are not counted here. */
+ * waits for one of its earlier sums: at most 96 are queued. The sums of CUDA graphs are not counted here. */
 static bool keep_up(struct sums *sums, cudaStream_t stream, struct gpt2_error *error) {
     enum { EVERY = 32 };
     enum cudaStreamCaptureStatus capture;

@@ -59,7 +59,7 @@ size_t gpt2_trainer_bytes(const struct gpt2_trainer *trainer);
 void gpt2_trainer_pass(struct gpt2_trainer *trainer, int64_t number);
 
 /* Before the last gradients of an update, with several ranks: as the layers' gradients are complete, their sums over the ranks
- * begin, in buckets. The update waits for them. Nothing happens with one rank. */
+ * begin, in buckets (gpt2_collective.bucket). The update waits for them. Nothing happens with one rank, or with `zero`. */
 void gpt2_trainer_sum_next(struct gpt2_trainer *trainer);
 
 /* Adds the gradients of scale * (sum of the losses) to those since the last update, and the losses to their sum.

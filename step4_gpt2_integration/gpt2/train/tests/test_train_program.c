@@ -49,6 +49,9 @@ Test(train_program, keeps_the_checkpoint_with_the_lowest_validation_loss) {
     cr_assert_str_eq(output, folders);
     succeeds(GPT2 " train --data @/text --model @/run/best --out @/on --steps 1 --lr 0 --val @/other");
     cr_assert(fabs(last_number("validation loss ") - lowest) < 2e-4, "%s", output);
+    succeeds(GPT2 " convert --from @/run/best --to @/best.bin"); /* and best_tokenizer.bin */
+    succeeds(GPT2 " train --data @/text --model @/best.bin --out @/of_file --steps 1 --lr 0 --val @/other");
+    cr_assert(fabs(last_number("validation loss ") - lowest) < 2e-4, "%s", output);
 }
 
 /* ---- batches that do not fit the data ---- */
