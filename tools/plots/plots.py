@@ -271,7 +271,7 @@ def decode() -> None:
         steps[when] = [(parts[4], us[parts[4]])] + 12 * [(part, us[part] / 12) for part in parts[:3]] + [(parts[3], us[parts[3]])]
         totals[when] = (sum(us.values()), launches)
     scale = (WIDTH - 12) / max(total for total, _ in totals.values())
-    for top, when, words in ((0, "first", "first version"), (52, "now", "current version")):
+    for top, when, words in ((0, "first", "first version"), (52, "now", "after three corrections")):
         axes.text(6, top + 13, f"{words}: {totals[when][0]:.0f} µs in {totals[when][1]} launches", fontsize=10)
         x = 6.0
         for part, us in steps[when]:

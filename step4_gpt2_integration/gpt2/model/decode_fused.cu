@@ -15,7 +15,7 @@
 //           that add to the residual.
 // Expected  The bytes: 52 us. 62 launches, with programmatic launches in a graph about 1.5 us each between the last byte of one
 //           and the first result of the next: 93 us. The choice of the token: 4 us. The keys at position 1000, 37 MB: 8 us.
-//           Together about 160 us. Measured on an H200: 272 us, 302 at position 1000. docs/decode.md explains the difference.
+//           Together about 160 us. Measured on an H200: 241 us, 265 at position 1000. docs/decode.md explains the difference.
 #include "gpt2/model/block_fused.cuh"
 
 #include "gpt2/model/decode_split.cuh"

@@ -9,9 +9,9 @@
 //           for any p. The last two sums are constants of a row, computed once. So the product does not wait for m and r. p is
 //           the mean of the LayerNorm before, which is near m.
 // Bytes     The weights and the cache: 247 MB for 124M in bf16.
-// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, a block on each multiprocessor, of 8 warps that
-//           multiply 2 or 3 that stream the weights, and one that computes the LayerNorms' means and deviations. Heads and
-//           hidden values belong to a cluster, whose blocks hand over results to each other through shared memory
+// Kernel    decode_persistent_kernel<T, Weight, W, D>: clusters of 8 blocks, at most one on a multiprocessor. A block has 8 warps
+//           that multiply, 2 or 3 that stream the weights, and one that computes the LayerNorms' means and deviations. Heads
+//           and hidden values belong to a cluster, whose blocks hand over results to each other through shared memory
 //           (cluster.cuh). What attention and MLP add to the residual stream is a sum of parts of all clusters. Each adds its
 //           part to a total in L2 (totals.cuh). So a layer has two exchanges through L2:
 //             exchange     wait for the totals, the residual stream, and send it to the cluster  (persistent_stream.cuh)

@@ -14,8 +14,8 @@
 //
 // A divided model (gpt2_division) has every form but the persistent one. Its taught and rows forms use block_fused, whose sums
 // over the ranks lab 4's block does not have.
-// With weights in 8 bits (eight_bits.cuh) `auto` means the fused form of decoding, on the CPU backend too. The persistent one
-// exists for int8 beside 16-bit types.
+// With weights in 8 bits (eight_bits.cuh) `auto` means the persistent form where it does without them, if they are int8;
+// else the fused form of decoding, on the CPU backend too.
 // The fused forms contain softmax, LayerNorm and GELU, so they bypass the kernel set. `auto` therefore means taught for every set
 // but the reference. With that set it means rows on the CPU backend. Batches and widths that a fused kernel does not support
 // use the taught form.

@@ -5,7 +5,8 @@
 // writer may overwrite a packet when its new value depends on results of all readers of the old one.
 //
 //   publish      writes a packet
-//   receive      reads packets, again and again until each has its tag
+//   await_pairs  reads pairs of words, again and again until all have arrived
+//   receive      packets, each with its tag
 //   block_flags  what ends the waits of a block
 //   wait_limit   a clock, for a thread that has time to look at it
 //
@@ -16,12 +17,9 @@
 #ifndef GPT2_PACKETS_CUH
 #define GPT2_PACKETS_CUH
 
-#include "common/to_float.cuh"
-
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 
 using packet = uint64_t; // the tag is the upper half
 
@@ -99,28 +97,6 @@ __device__ inline bool receive(uint32_t (&data)[most][2], Address address, uint3
 #pragma unroll
     for (int i = 0; i < most; i++) { data[i][0] = (uint32_t)pairs[i][0], data[i][1] = (uint32_t)pairs[i][1]; }
     return good;
-}
-
-// ---- data of a packet: a float, or as many elements of T as 4 bytes hold ----
-
-template <class T> constexpr int per_packet = 4 / (int)sizeof(T);
-
-__device__ inline uint32_t bits_of(float value) {
-    return __float_as_uint(value);
-}
-
-template <class T> __device__ inline uint32_t pack_elements(const float (&values)[per_packet<T>]) {
-    T elements[per_packet<T>];
-    for (int e = 0; e < per_packet<T>; e++) { elements[e] = from_float<T>(values[e]); }
-    uint32_t bits;
-    memcpy(&bits, elements, sizeof bits);
-    return bits;
-}
-
-template <class T> __device__ inline void unpack_elements(float *values, uint32_t bits) {
-    T elements[per_packet<T>];
-    memcpy(elements, &bits, sizeof elements);
-    for (int e = 0; e < per_packet<T>; e++) { values[e] = to_float(elements[e]); }
 }
 
 #endif

@@ -136,7 +136,7 @@ __device__ inline int next_token(const persistent_task<T, Weight> &task, const o
     meet_block(); // all have written theirs
     candidate best = best_of_warps(best_of_own_logits(task, own, logits), shared[0]);
     if (threadIdx.x == 0) {
-        publish(task.packets.candidates + 2 * blockIdx.x, bits_of(best.value), tag);
+        publish(task.packets.candidates + 2 * blockIdx.x, __float_as_uint(best.value), tag);
         publish(task.packets.candidates + 2 * blockIdx.x + 1, (uint32_t)best.id, tag);
     }
     best = receive_best(task, tag, shared[1], flags);

@@ -43,12 +43,12 @@ struct layer_bounds {
     float gain1, value, gain2, hidden;
 };
 
-// All packets, in device memory.
+// Packets, totals and constants, in device memory.
 struct packet_buffers {
     total *attended, *expanded; // (C)             what attention and MLP have added to the stream so far
     packet *candidates;         // (blocks, 2)     of the next token
     packet *weighed, *drawn;    // (blocks, 2), (2)
-    packet *bases;              // (blocks, 2)     memory_of_peer
+    packet *bases;              // (blocks, 2)     where their shared memory is, on the CPU backend (cluster_memory)
     // Of the rows of QKV and fc in each layer, and of the logits: (L, 7C) and (V). fold_norm_kernel
     float2 *constants;
     // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and
