@@ -16,7 +16,7 @@
 //
 // With a cache, a block stores the keys and values of its own positions there. The tile is in shared memory, as the first of the
 // ring: the producer requests its copy to the cache before the stage is used again. Only a block past its sequence's
-// end, or one whose results nobody needs (`ends`), fetches its own tile for that alone.
+// end, or one whose results are not needed (`ends`), fetches its own tile for that alone.
 //
 // Elsewhere, and on the CPU backend, attention_fused.cu computes the same with mma.sync.
 // nvcc: -gencode arch=compute_90a,code=sm_90a

@@ -1,5 +1,5 @@
-/* main.c — gpt2 COMMAND [OPTIONS]: the table of commands, and --help. Every error is printed here, once, but
- * that of a rank which ends the others (gpt2_collective_abort). */
+/* main.c — gpt2 COMMAND [OPTIONS]: the table of commands, and --help. Every error is printed here, once,
+ * except that of a rank which ends the others (gpt2_collective_abort). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
