@@ -12,7 +12,7 @@
 //
 // All blocks must be resident at the same time, so the launch is cooperative. Threads that compute do not look at a clock,
 // which would take instructions in each of their waits. A thread that streams weights does while it waits for them
-// (weight_ring.cuh). After `most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the
+// (weight_ring.cuh). After `wait_state.most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the
 // other blocks find. The CPU backend itself reports a kernel in which every thread waits.
 #ifndef GPT2_PACKETS_CUH
 #define GPT2_PACKETS_CUH
@@ -22,8 +22,6 @@
 #include <cstdint>
 
 using packet = uint64_t; // the tag is the upper half
-
-constexpr int most_seconds = 10;
 
 __device__ inline void publish(packet *to, uint32_t data, uint32_t tag) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"((packet)tag << 32 | data) : "memory");
@@ -51,13 +49,19 @@ __device__ inline bool has_given_up(const block_flags *flags) {
     return given_up(flags);
 }
 
+// In device memory, for all blocks.
+struct wait_state {
+    unsigned failed; // a wait of any block has lasted too long
+    unsigned most_seconds;
+};
+
 #if !defined(SIMT_CPU_BACKEND)
 struct wait_limit {
-    unsigned *failed; // in memory: a wait of any block has lasted too long
+    wait_state *state;
     unsigned polls = 0;
     uint64_t since = 0;
 
-    __device__ explicit wait_limit(unsigned *failed) : failed(failed) {}
+    __device__ explicit wait_limit(wait_state *state) : state(state) {}
 
     // Has a wait of this or another thread lasted too long?
     __device__ bool passed() {
@@ -66,8 +70,8 @@ struct wait_limit {
         uint64_t now;
         asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)); // nanoseconds
         if (since == 0) { since = now; }
-        if (now - since > most_seconds * UINT64_C(1000000000)) { atomicExch(failed, 1u); }
-        return *(volatile unsigned *)failed != 0;
+        if (now - since > state->most_seconds * UINT64_C(1000000000)) { atomicExch(&state->failed, 1u); }
+        return *(volatile unsigned *)&state->failed != 0;
     }
 };
 #endif

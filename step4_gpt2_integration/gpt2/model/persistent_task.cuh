@@ -54,7 +54,7 @@ struct packet_buffers {
     // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and
     // a position's as `hidden`.
     layer_bounds *bounds;
-    unsigned *failed;     // a wait was in vain
+    wait_state *waits;
     unsigned *imprecise;  // a value was too large for the totals; the unit of an input in digits too small or too large
     float *logits_before; // (V)  the logits before the call
 };

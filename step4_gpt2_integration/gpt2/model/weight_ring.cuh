@@ -109,21 +109,21 @@ __device__ inline void copy_box(void *to, const CUtensorMap *from, int column, i
 struct ring_writer {
     const ring_memory &ring;
     block_flags *flags;
-    unsigned *failed;
+    wait_state *waits;
     ring_place next, before;     // of the thread's next box, and of the one that must be there before it is requested
     int left;                    // boxes of others until the thread's next one
     uint64_t policy;             // weights are the first that leave L2: they come again only in the next step
     int together, requested = 0; // boxes that are copied at the same time; that were requested
 
-    __device__ ring_writer(const ring_memory &ring, int warp, block_flags *flags, unsigned *failed)
-        : ring(ring), flags(flags), failed(failed), next(ring_place().after(warp, ring.places)), left(warp),
+    __device__ ring_writer(const ring_memory &ring, int warp, block_flags *flags, wait_state *waits)
+        : ring(ring), flags(flags), waits(waits), next(ring_place().after(warp, ring.places)), left(warp),
           together(min(ring.places / ring.streamers, (bytes_in_flight - 1) / (ring.streamers * ring.bytes) + 1)) {
         asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     }
 
     // False: no box is needed any more. The block gives up when it has read nothing for too long.
     __device__ bool await(uint64_t *barrier, unsigned parity) const {
-        wait_limit limit(failed);
+        wait_limit limit(waits);
         while (!mbarrier::is_complete(barrier, parity)) {
             if (atomicOr(&flags->finished, 0) != 0) { return false; }
             if (limit.passed()) { atomicExch(&flags->given_up, 1); }
@@ -174,13 +174,13 @@ struct ring_writer {
 
 // By one thread of each streaming warp: it returns when all its boxes of all steps have been read, or when the block has
 // finished, and no copy of them is on its way. It sees when the block waits for too long.
-// parts: (kinds), in shared memory. failed: wait_limit. begin_layer(layer) is called before the boxes of a layer, or of the
+// parts: (kinds), in shared memory. waits: wait_limit. begin_layer(layer) is called before the boxes of a layer, or of the
 // last matrix
 template <class T, class Begin>
 __device__ void stream_weights(const ring_memory &ring, int warp, const matrix_part<T> *parts, const weight_maps &maps,
-                               int layers, int steps, block_flags *flags, unsigned *failed, Begin begin_layer) {
+                               int layers, int steps, block_flags *flags, wait_state *waits, Begin begin_layer) {
 #if HOPPER_PTX
-    ring_writer writer(ring, warp, flags, failed);
+    ring_writer writer(ring, warp, flags, waits);
     bool needed = true;
     for (int step = 0; step < steps && needed; step++) {
 #pragma unroll 1
@@ -192,7 +192,7 @@ __device__ void stream_weights(const ring_memory &ring, int warp, const matrix_p
     }
     writer.finish(needed);
 #else
-    (void)ring, (void)warp, (void)parts, (void)maps, (void)layers, (void)steps, (void)flags, (void)failed,
+    (void)ring, (void)warp, (void)parts, (void)maps, (void)layers, (void)steps, (void)flags, (void)waits,
         (void)begin_layer;
 #endif
 }
