@@ -20,15 +20,29 @@
 #include <cmath>
 #include <type_traits>
 
-// Attention to several sets of keys, at two channels. Each lane of an octet has the part of a set, or of none.
-struct attention_of_octet {
-    float top, sum, a, b;
+// Attention to `count` sets of keys, at two channels. A quad has the parts of the sets: lane i parts i, i + 4, ...
+template <int count> struct attention_of_quad {
+    float top = -INFINITY, sum = 0.0f, a = 0.0f, b = 0.0f;
 
-    // d: the first of the two channels
-    __device__ attention_of_octet(const float *part, int D, int d, bool there) {
-        top = highest_of_octet(part[D]);
-        const float weight = there ? exp2f(part[D] - top) : 0.0f;
-        sum = over_octet(weight * part[D + 1]), a = over_octet(weight * part[d]), b = over_octet(weight * part[d + 1]);
+    // pitch: floats from a part to the next; d: the first of the two channels
+    __device__ attention_of_quad(const float *parts, int pitch, int D, int d) {
+        constexpr int of_lane = (count + (int)quad - 1) / (int)quad;
+        float2 limits[of_lane], channels[of_lane]; // limits: the largest score, and the sum
+#pragma unroll
+        for (int n = 0; n < of_lane; n++) {
+            const int i = (int)threadIdx.x % quad + n * (int)quad;
+            const float *part = parts + min(i, count - 1) * pitch;
+            limits[n] = *(const float2 *)(part + D), channels[n] = *(const float2 *)(part + d);
+            if (i >= count) { limits[n].x = -INFINITY; }
+            top = fmaxf(top, limits[n].x);
+        }
+        top = highest_of_quad(top);
+#pragma unroll
+        for (int n = 0; n < of_lane; n++) {
+            const float weight = exp2f(limits[n].x - top);
+            sum += weight * limits[n].y, a += weight * channels[n].x, b += weight * channels[n].y;
+        }
+        sum = over_quad(sum), a = over_quad(a), b = over_quad(b);
     }
 };
 
@@ -62,13 +76,9 @@ template <class T, int fixed_D, class Weight> struct block_attention {
 
     __device__ float *outs() const { return (float *)(block.dynamic + block.task.plan.outs); }
 
-    // To the cluster: of the block's part of head h the channels d and d + 1, or the last two numbers, with d = D. Each lane of
-    // an octet sends to another block.
-    __device__ void send(int h, int d, float first, float second) const {
-        const shared_plan &plan = block.task.plan;
-        const size_t part = plan.parts_of_heads + (size_t)(h * ranks + block_rank()) * (D + 2) * sizeof(float);
-        if ((int)threadIdx.x % octet >= ranks) { return; }
-        block.peer().send(part + d * sizeof(float), first, second, plan.arrivals + parts_barrier * sizeof(uint64_t));
+    // In every rank's memory channel d of the block's part of head h.
+    __device__ size_t place_of_part(int h, int d) const {
+        return block.task.plan.parts_of_heads + ((size_t)(h * ranks + block_rank()) * (D + 2) + d) * sizeof(float);
     }
 };
 
@@ -182,9 +192,17 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
                 }
             }
             sum = over_octet(sum), a = over_octet(a), b = over_octet(b);
-            if (pair < D / 2) { this->send(h, d, a, b); }
-            if (pair == 0) { this->send(h, D, top, sum); }
+            if (pair < D / 2) { send(h, d, a, b); }
+            if (pair == 0) { send(h, D, top, sum); }
         }
+    }
+
+    // To the cluster: of the block's part of head h the channels d and d + 1, or the last two numbers, with d = D. Each lane of
+    // an octet sends to another block.
+    __device__ void send(int h, int d, float first, float second) const {
+        if ((int)threadIdx.x % octet >= ranks) { return; }
+        block.peer().send(this->place_of_part(h, d), first, second,
+                          block.task.plan.arrivals + parts_barrier * sizeof(uint64_t));
     }
 };
 
@@ -210,11 +228,14 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
                          pitch = D + 4; // of a part: 16-byte aligned
     static constexpr int keys_of_warp = 16, round_keys = of_team * keys_of_warp;
     static constexpr unsigned of_key = ranks * D / size; // from a key to the block's next
-    const int team, warp, lane, g, t;                    // warp: in its team
+    // warp: in its team. A scheduler has one warp of each team. If there are few keys, only warp 0 has any, so the teams number
+    // their warps differently.
+    const int team, warp, lane, g, t;
 
     __device__ tile_attention(const persistent_block<T, Weight> &block, const half_layer &now, int position)
         : base(block, now, position), team((int)threadIdx.x / (threads / teams)),
-          warp((int)threadIdx.x / warp_size % of_team), lane((int)threadIdx.x % warp_size), g(lane / 4), t(lane % 4) {}
+          warp(((int)threadIdx.x / warp_size + team * (of_team / 2)) % of_team), lane((int)threadIdx.x % warp_size),
+          g(lane / 4), t(lane % 4) {}
 
     static int outs_floats(int) { return teams * parts * pitch; }
 
@@ -348,16 +369,19 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
         *(two_elements<T> *)(task.k + to) = key, *(two_elements<T> *)(task.v + to) = value;
     }
 
-    // The sum of the team's parts, to the cluster. An octet has two channels, and each of its lanes a part.
+    // The sum of the team's parts, to the cluster. A quad has two channels.
     __device__ void send_part(int h) const {
-        const int reader = lane % octet;
-#pragma unroll
-        for (int first = 0; first < D; first += 2 * octets / teams) {
-            const int d = first + 2 * (warp * (warp_size / octet) + lane / octet);
-            const attention_of_octet all(part_of(min(reader, parts - 1)), D, d, reader < parts);
-            this->send(h, d, all.a, all.b);
-            if (d == 0) { this->send(h, D, all.top, all.sum); }
-        }
+        static_assert(quads / teams == D / 2, "");
+        const int d = 2 * (warp * (warp_size / quad) + lane / quad);
+        const attention_of_quad<parts> all(part_of(0), pitch, D, d);
+        send(h, d, all.a, all.b);
+        if (d == 0) { send(h, D, all.top, all.sum); }
+    }
+
+    // Likewise, by a quad.
+    __device__ void send(int h, int d, float first, float second) const {
+        block.send_word(this->place_of_part(h, d), (uint64_t)__float_as_uint(second) << 32 | __float_as_uint(first),
+                        parts_barrier);
     }
 
     // Channels 8 g + 2 c and the next of the lane's two values: a register each.
@@ -381,29 +405,27 @@ template <class T, class Weight, int W, int fixed_D>
 using attention_for =
     std::conditional_t<takes_tiles<T>(fixed_D, W), tile_attention<T, Weight>, group_attention<T, fixed_D, Weight>>;
 
-// Into x of the projection. An octet has two channels, and each of its lanes the part of a rank. fixed_D: D, or 0 for any;
-// per_unit: of x in digits
+// Into x of the projection. A quad has two channels. fixed_D: D, or 0 for any; per_unit: of x in digits
 template <int fixed_D, class T, class Weight>
 __device__ inline void merge_heads(const persistent_block<T, Weight> &block, const half_layer &now, float per_unit) {
     const persistent_task<T, Weight> &task = block.task;
     const shared_plan &plan = task.plan;
-    const int D = fixed_D > 0 ? fixed_D : task.D, pairs = block.share().heads.count * D / 2,
-              reader = (int)threadIdx.x % octet;
+    const int D = fixed_D > 0 ? fixed_D : task.D, pairs = block.share().heads.count * D / 2;
     if (pairs == 0) { return; }
     const float *parts = (const float *)(block.dynamic + plan.parts_of_heads);
     block.parts_of_heads().wait(now.layers_before, threadIdx.x == 0, block.flags());
-    for (int base = 0; base < pairs; base += octets) {
-        const int pair = min(base + (int)threadIdx.x / octet, pairs - 1), h = pair / (D / 2),
+    for (int base = 0; base < pairs; base += quads) {
+        const int pair = min(base + (int)threadIdx.x / quad, pairs - 1), h = pair / (D / 2),
                   d = 2 * (pair - h * (D / 2));
-        const attention_of_octet all(parts + (h * ranks + min(reader, ranks - 1)) * (D + 2), D, d, reader < ranks);
+        const attention_of_quad<ranks> all(parts + h * ranks * (D + 2), D + 2, D, d);
         const float over_sum = __fdividef(1.0f, all.sum), a = all.a * over_sum, b = all.b * over_sum;
         uint2 words;
-        if constexpr (coded<Weight>) { // two octets have four channels
-            words = digits_of_two(a, b, per_unit, octet);
+        if constexpr (coded<Weight>) { // two quads have four channels
+            words = digits_of_two(a, b, per_unit, quad);
         } else {
             words = words_of<T>(a, b);
         }
-        if (reader != 0 || base + (int)threadIdx.x / octet >= pairs) { continue; }
+        if (threadIdx.x % quad != 0 || base + (int)threadIdx.x / quad >= pairs) { continue; }
         *(uint2 *)(block.dynamic + plan.merged + (size_t)pair * bytes_of_two) = words;
     }
     meet_block();

@@ -166,6 +166,13 @@ __device__ inline float over_quad(float value) {
     return value;
 }
 
+__device__ inline float highest_of_quad(float value) {
+    for (int offset = quad / 2; offset > 0; offset /= 2) {
+        value = fmaxf(__shfl_xor_sync(all_lanes, value, offset), value);
+    }
+    return value;
+}
+
 __device__ inline float highest_of_octet(float value) {
     for (int offset = octet / 2; offset > 0; offset /= 2) {
         value = fmaxf(__shfl_xor_sync(all_lanes, value, offset), value);
