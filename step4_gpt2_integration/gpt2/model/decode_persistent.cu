@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(most_threads, 1)
         block.state().columns = part_of(C, column_unit<Weight>, block_rank(), ranks);
     }
     __syncthreads();
+    if constexpr (coded<Weight>) { keep_units(block); }
     if (threadIdx.x < kinds) { parts[threadIdx.x] = part_of_block(task, block.share(), (int)threadIdx.x); }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -122,11 +123,9 @@ __global__ void __launch_bounds__(most_threads, 1)
             const half_layer now = half_at(task, step, half);
             const int layer = now.layer, kind = now.kind;
             const float2 *constants = task.packets.constants + (int64_t)layer * 7 * C + (kind == fc ? 3 * C : 0);
-            layer_bounds bounds = {}; // of products with codes
-            if constexpr (coded<Weight>) { bounds = task.packets.bounds[layer]; }
-            const float units = units_of_stream(task, now, keeper.over_deviation);
-            const float units_of_value = units_of_bound / fmaxf(bounds.value, least_bound),
-                        units_of_hidden = units_of_bound / fmaxf(bounds.hidden, least_bound);
+            const float units = units_of_stream(block, now, keeper.over_deviation), over_before = keeper.over_deviation;
+            layer_units of_layer = {}; // with codes
+            if constexpr (coded<Weight>) { of_layer = block.units(layer); }
             row_batch<T, Weight, W> rows(parts[kind], layer, constants,
                                          task.scales[kind] + (kind == logits ? 0 : layer * task.scales_stride),
                                          plan.batch);
@@ -140,10 +139,10 @@ __global__ void __launch_bounds__(most_threads, 1)
                 part.request_first(first, part.team);
             };
             const float2 norm = multiply_whole_rows(
-                block, reader, rows, now, 1.0f / units, &turn,
+                block, reader, rows, now, __fdividef(1.0f, units), &turn,
                 [&] {
                     if (early && attention) { request_first(); }
-                    keeper.take(now);
+                    keeper.take(now, units);
                 },
                 [&](int value) {
                     const bool of_head = kind == qkv;
@@ -159,7 +158,7 @@ __global__ void __launch_bounds__(most_threads, 1)
                     }
                     if (kind == fc) { y = activate(y, task.activation); }
                     if (coded<Weight> && kind == fc) {
-                        block.send_digits(plan.hidden, value, y, units_of_hidden, there, hidden_barrier);
+                        block.send_digits(plan.hidden, value, y, of_layer.hidden, there, hidden_barrier);
                     } else {
                         block.send_row(target, y, there);
                     }
@@ -167,7 +166,8 @@ __global__ void __launch_bounds__(most_threads, 1)
             keeper.settle(norm);
             if constexpr (coded<Weight>) {
                 constexpr float coarsest_unit = 1.0f / 256.0f; // in deviations that the LayerNorm itself finds
-                if (threadIdx.x == 0 && norm.y > units * gain_bound(task, now) * coarsest_unit) {
+                if (threadIdx.x == 0 &&
+                    norm.y > units_of_bound * over_largest(block, now, over_before) * coarsest_unit) {
                     atomicExch(task.packets.imprecise, 1u);
                 }
             }
@@ -183,10 +183,10 @@ __global__ void __launch_bounds__(most_threads, 1)
                                        layer * task.weights_stride);
             columns.load(reader);
             multiply_columns(reader, columns, block.dynamic + (attention ? plan.merged : plan.hidden),
-                             1.0f / (attention ? units_of_value : units_of_hidden),
+                             __fdividef(1.0f, attention ? of_layer.value : of_layer.hidden),
                              attention ? task.packets.attended : task.packets.expanded, task.packets.imprecise, [&] {
                                  if (attention) {
-                                     merge_heads<fixed_D>(block, now, units_of_value);
+                                     merge_heads<fixed_D>(block, now, of_layer.value);
                                  } else {
                                      block.hidden().wait(now.layers_before, threadIdx.x == 0, block.flags());
                                  }

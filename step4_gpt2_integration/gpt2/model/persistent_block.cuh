@@ -71,6 +71,9 @@ template <class T, class Weight> struct persistent_block {
     __device__ int position_at(int step) const { return min(state().position + step, task.S - 1); }
     // The shared memory of the rank that is the thread's number in its octet.
     __device__ peer_memory peer() const { return cluster.of(dynamic, (int)threadIdx.x % octet % ranks); }
+    __device__ layer_units &units(int layer) const { return ((layer_units *)(dynamic + task.plan.units))[layer]; }
+    // 1 / the largest magnitude of an embedding, less its first element.
+    __device__ float &over_embedding() const { return units(task.L).value; }
     __device__ float2 &norm(int buffer) const { return ((float2 *)(dynamic + task.plan.norms))[buffer]; }
     __device__ inbox arrivals(int barrier, unsigned bytes) const {
         return {(uint64_t *)(dynamic + task.plan.arrivals) + barrier, bytes};

@@ -65,6 +65,7 @@ template <class T, class Weight> inline shared_plan plan_for(const gpt2_config &
          sizeof(float));
     plan.all = std::max(plan.all, plan.sums + sizeof(draw_scratch)); // in their place, between two steps
     take(plan.parts, kinds, sizeof(matrix_part<Weight>));
+    take(plan.units, coded<Weight> ? (size_t)config.layers + 1 : 0, sizeof(layer_units));
     take(plan.logits, (size_t)(config.vocabulary + clusters * ranks - 1) / (clusters * ranks), sizeof(float));
     take(plan.arrivals, arrival_barriers, sizeof(uint64_t));
     take(plan.ring_barriers, 2 * most_places, sizeof(uint64_t));

@@ -63,25 +63,33 @@ __device__ inline float2 await_norm(const persistent_block<T, Weight> &block, co
 
 // ---- x in digits ----
 
-// The largest magnitude of the gains of a LayerNorm.
-template <class T, class Weight>
-__device__ inline float gain_bound(const persistent_task<T, Weight> &task, const half_layer &now) {
-    if constexpr (!coded<Weight>) { return 1.0f; }
-    const layer_bounds &bounds = task.packets.bounds[now.layer];
-    return fmaxf(now.kind == fc ? bounds.gain2 : bounds.gain1, least_bound);
+// By all threads of the block, before they meet: units of all layers, from their bounds in memory.
+template <class T, class Weight> __device__ inline void keep_units(const persistent_block<T, Weight> &block) {
+    const int L = block.task.L;
+    for (int layer = (int)threadIdx.x; layer <= L; layer += (int)blockDim.x) {
+        const layer_bounds bounds = block.task.packets.bounds[layer];
+        const auto of = [](float bound) { return units_of_bound / fmaxf(bound, least_bound); };
+        block.units(layer) = {of(bounds.gain1), of(bounds.value), of(bounds.gain2), of(bounds.hidden)};
+        if (layer == L) { block.over_embedding() = 1.0f / fmaxf(2.0f * (bounds.value + bounds.hidden), least_bound); }
+    }
 }
 
-// 1 / the unit of x. Values of the stream beyond most_growth deviations that the LayerNorm before found are cut off, which `take`
-// reports. over_deviation: 1 / that deviation
+// 1 / the largest magnitude of the stream less the pivot that x can hold: most_growth deviations that the LayerNorm before
+// found. `take` cuts off larger ones, and reports them. over_deviation: 1 / that deviation
 template <class T, class Weight>
-__device__ inline float units_of_stream(const persistent_task<T, Weight> &task, const half_layer &now,
-                                        float over_deviation) {
+__device__ inline float over_largest(const persistent_block<T, Weight> &block, const half_layer &now,
+                                     float over_deviation) {
     constexpr float most_growth = 1 << 14;
+    return now.is_first() ? block.over_embedding() : over_deviation / most_growth;
+}
+
+// 1 / the unit of x.
+template <class T, class Weight>
+__device__ inline float units_of_stream(const persistent_block<T, Weight> &block, const half_layer &now,
+                                        float over_deviation) {
     if constexpr (!coded<Weight>) { return 1.0f; }
-    const layer_bounds &last = task.packets.bounds[task.L];
-    const float embedding = fmaxf(2.0f * (last.value + last.hidden), least_bound); // less the first element
-    const float over = now.is_first() ? 1.0f / embedding : over_deviation / most_growth;
-    return units_of_bound * over / gain_bound(task, now);
+    const layer_units &units = block.units(now.layer);
+    return over_largest(block, now, over_deviation) * (now.kind == fc ? units.gain2 : units.gain1);
 }
 
 // ---- the stream ----
@@ -132,8 +140,8 @@ template <class T, class Weight, int W> struct stream_keeper {
         __syncwarp();
     }
 
-    // To x of the warps: (stream - pivot) gain.
-    __device__ void take(const half_layer &now) const {
+    // To x of the warps: (stream - pivot) gain. per_unit: units_of_stream
+    __device__ void take(const half_layer &now, float per_unit) const {
         const persistent_task<T, Weight> &task = block.task;
         const shared_plan &plan = task.plan;
         const int thread = (int)threadIdx.x + unknown_zero(), lane = thread % quad;
@@ -142,7 +150,6 @@ template <class T, class Weight, int W> struct stream_keeper {
         const block_weights<T> &w = task.block;
         const total *from = after_attention ? task.packets.attended : task.packets.expanded;
         const T *gain = now.kind == qkv ? w.ln1_weight + at : after_attention ? w.ln2_weight + at : task.final_weight;
-        const float per_unit = units_of_stream(task, now, over_deviation);
         const span pairs = {block.state().columns.first / 2, block.state().columns.count / 2};
         float2 moments = {};
 #pragma unroll 1

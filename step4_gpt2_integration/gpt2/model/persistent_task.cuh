@@ -43,6 +43,12 @@ struct layer_bounds {
     float gain1, value, gain2, hidden;
 };
 
+// Of a product with codes: 1 / the unit of its input (persistent_block.cuh). Of a LayerNorm's, for a stream whose largest
+// magnitude is 1: units_of_stream.
+struct layer_units {
+    float gain1, value, gain2, hidden;
+};
+
 // Packets, totals and constants, in device memory.
 struct packet_buffers {
     total *attended, *expanded; // (C)             what attention and MLP have added to the stream so far
@@ -71,6 +77,7 @@ struct shared_plan {
     size_t sums, outs;            // (2, warps, sums_pitch), (warps, groups, D + 2)
     size_t logits;                // (rows of the block)
     size_t parts;                 // (kinds)                           of matrices
+    size_t units;                 // (L + 1)                           layer_units, with codes; last, over_embedding
     size_t arrivals;              // barriers: (2, warps) for x, (2) for statistics, heads, parts_of_heads, hidden
     size_t ring_barriers, boxes;  // weight_ring.cuh
     size_t all;
