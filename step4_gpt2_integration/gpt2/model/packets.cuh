@@ -12,8 +12,8 @@
 //
 // All blocks must be resident at the same time, so the launch is cooperative. Threads that compute do not look at a clock,
 // which would take instructions in each of their waits. A thread that streams weights does while it waits for them
-// (weight_ring.cuh). After `wait_state.most_seconds` it sets a flag of its block, which ends all waits there, and one in memory, which the
-// other blocks find. The CPU backend itself reports a kernel in which every thread waits.
+// (weight_ring.cuh). After `wait_state.most_seconds` it sets a flag of its block, which ends all waits there, and one in
+// memory, which the other blocks find. The CPU backend itself reports a kernel in which every thread waits.
 #ifndef GPT2_PACKETS_CUH
 #define GPT2_PACKETS_CUH
 
