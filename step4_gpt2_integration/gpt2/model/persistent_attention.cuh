@@ -139,7 +139,8 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
 #pragma unroll 1
             for (int i = first; i < mine + first; i += step) { // all threads of a team as often
                 const key_value key = i == newest ? newest_key : keys[0];
-                keys[0] = keys[1], keys[1] = fetch(h, i + 2 * step);
+                keys[0] = keys[1];
+                if (i - first + 2 * step < cached) { keys[1] = fetch(h, i + 2 * step); } // in all threads, or in none
                 float values[size], s = 0.0f;
                 unpack(values, key.key);
                 for (int e = 0; e < size; e++) { s += query[e] * values[e]; }
@@ -213,7 +214,8 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
 // A round is 16 keys for each warp of a team. They are requested a round before they are used, into the registers of those that
 // have been used: to be moved from register to register they would have to be there. The tensor cores multiply them together.
 // With g = lane / 4 and t = lane % 4 a lane has, for i = 0 and 1,
-//   keys 8 i + g, channels 8 t to 8 t + 7, and those 32 further: (16, 64) keys times the query, which is in all columns
+//   keys 8 i + g, channels 8 t to 8 t + 7, and those 32 further. Eight keys fill 16 rows: the first and the third pair of each
+//   eight channels are in rows 0 to 7, the others in rows 8 to 15. The query's are in even columns, and in odd ones
 //   values 8 i + 2 t and the next one, channels 8 g to 8 g + 7: (64, 16) channels times the weights, their upper halves in
 //   even columns, and what these leave in odd ones
 template <class T, class Weight> struct tile_attention : block_attention<T, 64, Weight> {
@@ -288,27 +290,27 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
             }
             if (warp == of_team - 1) { add_newest(h, log2_scale); }
             float sums[4][4] = {}, m = -FLT_MAX, l = 0.0f; // m: of the warp; l: of the lane's keys
-            int key = first_key(), value = first_value();
-            unsigned next_keys = place_of_keys(h), next_values = place_of_values(h);
 #pragma unroll 1
             for (int done = 0; done < count; done += round_keys) {
+                const int next = done + round_keys;
                 float products[2][4] = {};
 #pragma unroll
                 for (int n = 0; n < 2; n++) {
-                    const uint4 &first = keys[0][n].bits, &second = keys[1][n].bits,
-                                q = vec16_load(this->input(0, h) + t * size + n * D / 2).bits;
-                    multiply_add<T>(products[n], {first.x, second.x, first.y, second.y}, q.x, q.y);
-                    multiply_add<T>(products[n], {first.z, second.z, first.w, second.w}, q.z, q.w);
+                    const uint32_t *q = (const uint32_t *)(this->input(0, h) + t * size + n * D / 2) + g % 2;
+#pragma unroll
+                    for (int i = 0; i < 2; i++) {
+                        const uint4 &key = keys[i][n].bits;
+                        multiply_add<T>(products[i], {key.x, key.y, key.z, key.w}, q[0], q[2]);
+                    }
                 }
                 float s[2], highest = m;
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    s[i] = (products[0][2 * i] + products[1][2 * i]) * log2_scale;
-                    if (key + 8 * i >= count) { s[i] = -INFINITY; }
+                    s[i] = (products[i][0] + products[i][3]) * log2_scale;
+                    if (first_key() + done + 8 * i >= count) { s[i] = -INFINITY; }
                     highest = fmaxf(highest, s[i]);
                 }
-                key += round_keys, next_keys += round_keys * of_key;
-                request_keys(keys, key, next_keys, count);
+                if (next < count) { request_keys(keys, first_key() + next, place_of_keys(h) + next * of_key, count); }
                 for (int offset = 4; offset < warp_size; offset *= 2) {
                     highest = fmaxf(highest, __shfl_xor_sync(all_lanes, highest, offset));
                 }
@@ -333,8 +335,9 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
                     const uint2 first = channels_of(values[0], c), second = channels_of(values[1], c);
                     multiply_add<T>(sums[c], {first.x, first.y, second.x, second.y}, weights[0], weights[1]);
                 }
-                value += round_keys, next_values += round_keys * of_key;
-                request_values(values, value, next_values, count);
+                if (next < count) {
+                    request_values(values, first_value() + next, place_of_values(h) + next * of_key, count);
+                }
             }
 
             for (int offset = 4; offset < warp_size; offset *= 2) { l += __shfl_xor_sync(all_lanes, l, offset); }
