@@ -354,7 +354,7 @@ template <class T, class Weight> static int describe(weight_maps &maps, const pe
     return 0;
 }
 
-// A tool that slows the kernel down a hundredfold, such as compute-sanitizer's racecheck, needs a limit of minutes.
+// Under a tool that slows the kernel down, such as compute-sanitizer, waits last longer than usual.
 static int limit_waits(gpt2_device &device, wait_state *waits) {
     constexpr unsigned usual_seconds = 10;
     const char *text = getenv("GPT2_WAIT_SECONDS");

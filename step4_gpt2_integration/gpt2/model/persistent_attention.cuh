@@ -215,7 +215,8 @@ template <class T, int fixed_D, class Weight> struct group_attention : block_att
 // have been used: to be moved from register to register they would have to be there. The tensor cores multiply them together.
 // With g = lane / 4 and t = lane % 4 a lane has, for i = 0 and 1,
 //   keys 8 i + g, channels 8 t to 8 t + 7, and those 32 further. Eight keys fill 16 rows: the first and the third pair of each
-//   eight channels are in rows 0 to 7, the others in rows 8 to 15. The query's are in even columns, and in odd ones
+//   eight channels are in rows 0 to 7, the others in rows 8 to 15. The query's first and third pairs are in even
+//   columns, its others in odd ones
 //   values 8 i + 2 t and the next one, channels 8 g to 8 g + 7: (64, 16) channels times the weights, their upper halves in
 //   even columns, and what these leave in odd ones
 template <class T, class Weight> struct tile_attention : block_attention<T, 64, Weight> {
@@ -381,7 +382,7 @@ template <class T, class Weight> struct tile_attention : block_attention<T, 64, 
         if (d == 0) { send(h, D, all.top, all.sum); }
     }
 
-    // Likewise, by a quad.
+    // To the cluster, what send of group_attention does. A quad calls, and each lane sends to two blocks.
     __device__ void send(int h, int d, float first, float second) const {
         block.send_word(this->place_of_part(h, d), (uint64_t)__float_as_uint(second) << 32 | __float_as_uint(first),
                         parts_barrier);

@@ -221,7 +221,7 @@ __device__ inline float2 multiply_whole_rows(const persistent_block<T, Weight> &
     const int t = lane % quad, own = (int)threadIdx.x / quad;
     const char *x = block.dynamic + plan.x[now.buffer()] + (size_t)(warp * W / 2) * bytes_of_two;
     float2 norm = {};
-    constexpr bool late = coded<Weight>; // measured: with codes 124M is 3 % faster so, in 16 bits slower
+    constexpr bool late = coded<Weight>; // measured: with codes 124M is 3 % faster so, in 16 bits no size is
 #pragma unroll 1
     for (bool first = true; first || batch.done < batch.all; first = false) {
         float *sums = (float *)(block.dynamic + plan.sums) + *turn * warps * sums_pitch;

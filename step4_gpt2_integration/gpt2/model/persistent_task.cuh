@@ -60,7 +60,7 @@ struct packet_buffers {
     // Of products with codes: (L + 1). The last one has the gain of the logits' LayerNorm, a token's embedding as `value`, and
     // a position's as `hidden`.
     layer_bounds *bounds;
-    wait_state *waits;
+    wait_state *waits;    // of all blocks (packets.cuh)
     unsigned *imprecise;  // a value was too large for the totals; the unit of an input in digits too small or too large
     float *logits_before; // (V)  the logits before the call
 };
